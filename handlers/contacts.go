@@ -1,9 +1,6 @@
 package handlers
 
 import (
-	"encoding/json"
-	"strconv"
-
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/accounts"
@@ -57,27 +54,11 @@ func (r accountsCalls) listContacts(ctx *fasthttp.RequestCtx, c Call) {
 	for _, contact := range list {
 		body.Contacts = append(body.Contacts, bodyOf(contact, names[contact.User]))
 	}
-	replyJSON(ctx, body)
+	r.replyJSON(ctx, body, nil)
 }
 
 func bodyOf(c accounts.Contact, name string) contactBody {
 	return contactBody{c.User, name, c.Blocked, c.Nickname}
-}
-
-// numberOf reads a number of the query.
-func numberOf(ctx *fasthttp.RequestCtx, name string, least, most, usual uint64) (n uint64, ok bool) {
-	text := param(ctx, name)
-	if text == "" {
-		return usual, true
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	return n, err == nil && least <= n && n <= most
-}
-
-// replyJSON answers with a value that can always be written.
-func replyJSON(ctx *fasthttp.RequestCtx, value any) {
-	body, _ := json.Marshal(value)
-	replyRaw(ctx, body)
 }
 
 // contact finds the user whom the path names; false if it has answered.
@@ -99,7 +80,7 @@ func (r accountsCalls) showContact(ctx *fasthttp.RequestCtx, c Call) {
 		r.replyOutcome(ctx, err)
 		return
 	}
-	replyJSON(ctx, bodyOf(contact, user.Name))
+	r.replyJSON(ctx, bodyOf(contact, user.Name), nil)
 }
 
 // putContact adds a contact or changes it.
@@ -124,7 +105,7 @@ func (r accountsCalls) putContact(ctx *fasthttp.RequestCtx, c Call) {
 		r.replyOutcome(ctx, err)
 		return
 	}
-	replyJSON(ctx, bodyOf(contact, user.Name))
+	r.replyJSON(ctx, bodyOf(contact, user.Name), nil)
 }
 
 func (r accountsCalls) deleteContact(ctx *fasthttp.RequestCtx, c Call) {

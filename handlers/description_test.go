@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
 	"flashsale/internal/openapi"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -73,10 +75,12 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.Must(t, err)
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service"}}}
 	table := s.saleRoutes()
-	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
+	for _, join := range []Room{Push("127.0.0.1:8090", "/connection/websocket", time.Minute),
+		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site)),
-		Presence(new(presence.Presence))} {
+		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
+		Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}

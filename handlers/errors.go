@@ -9,6 +9,7 @@ import (
 
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
@@ -70,13 +71,28 @@ var (
 	errNameTaken         = newFailure(409, "NAME_TAKEN", "用户名已被使用")
 	errAccountsFull      = newFailure(403, "ACCOUNTS_FULL", "注册人数已满")
 	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户不能修改密码")
-	errTooManyEnded      = newFailure(503, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
+	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
 	errNoBuyer           = newFailure(403, "REGISTERED_NOT_ALLOWED", "注册用户不能参加本次抢购")
 	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
 	errNoContact         = newFailure(404, "CONTACT_NOT_FOUND", "联系人不存在")
 	errBadContact        = newFailure(400, "INVALID_CONTACT", "联系人不能是自己，备注最多64个可见字符")
 	errTooManyContacts   = newFailure(403, "CONTACTS_OUT_OF_LIMIT", "联系人不能超过1000个")
 	errBadPage           = newFailure(400, "INVALID_PAGE", "分页参数无效")
+	errNoThread          = newFailure(404, "THREAD_NOT_FOUND", "会话不存在")
+	errNotMember         = newFailure(403, "NOT_A_MEMBER", "不是会话成员")
+	errNotOwner          = newFailure(403, "NOT_AN_OWNER", "不是群主")
+	errLastOwner         = newFailure(409, "LAST_OWNER", "群中须有一位群主")
+	errThreadKind        = newFailure(409, "WRONG_KIND_OF_THREAD", "该会话不支持此操作")
+	errBlocked           = newFailure(403, "USER_BLOCKED", "对方或您已屏蔽")
+	errThreadLimit       = newFailure(403, "THREAD_OUT_OF_LIMIT", "发起的会话过多")
+	errGroupFull         = newFailure(403, "GROUP_FULL", "群成员已满")
+	errBadThread         = newFailure(400, "INVALID_THREAD", "会话参数无效")
+	errBadMessage        = newFailure(400, "INVALID_MESSAGE", "消息为空或编号过长")
+	errMessageTooLong    = newFailure(413, "MESSAGE_TOO_LONG", "消息不能超过4096字节")
+	errMuted             = newFailure(403, "USER_MUTED", "您已被禁言")
+	errSlowMode          = newFailure(429, "SLOW_MODE", "发言过于频繁")
+	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
+	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -90,7 +106,10 @@ var failures = []*failure{
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
 	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
-	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage, errInternal,
+	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
+	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
+	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
+	errRepeated, errNoMessage, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -130,6 +149,23 @@ var outcomes = []struct {
 	{redisx.ErrKeyReused, errKeyReused},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
+	{threads.ErrNoUser, errUserNotFound},
+	{threads.ErrNoThread, errNoThread},
+	{threads.ErrNotMember, errNotMember},
+	{threads.ErrNotOwner, errNotOwner},
+	{threads.ErrLastOwner, errLastOwner},
+	{threads.ErrNoGroup, errThreadKind},
+	{threads.ErrBlocked, errBlocked},
+	{threads.ErrStarts, errThreadLimit},
+	{threads.ErrStartsRate, errTooManyRequests},
+	{threads.ErrFull, errGroupFull},
+	{threads.ErrBadStart, errBadThread},
+	{threads.ErrBadChange, errBadThread},
+	{threads.ErrBadMessage, errBadMessage},
+	{threads.ErrTooLong, errMessageTooLong},
+	{threads.ErrMuted, errMuted},
+	{threads.ErrPace, errSlowMode},
+	{threads.ErrNoMessage, errNoMessage},
 }
 
 // failureOf finds an error in the table of outcomes; errInternal if it is not there.

@@ -9,9 +9,9 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
-// login checks name and password and mints an access token. It needs no Redis: users are in memory and
-// tokens are signed. After too many failed logins an address is refused before its body is read, and a name
-// before its password is checked.
+// login checks name and password and mints an access token. It needs no Redis: users of the catalogue are
+// in memory and tokens are signed. Other names go to the accounts, if there are any. After too many failed
+// logins an address is refused before its body is read, and a name before its password is checked.
 func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	if s.isRefused(ctx, limits.LoginFailed, limits.Who{}) {
 		return

@@ -232,12 +232,12 @@ func TestPlacedAt(t *testing.T) {
 func TestSaleFollowsRedis(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		var opens time.Time
-		s.do(func() { opens = time.Now().Add(200 * time.Millisecond) })
-		text := opens.UTC().Format(time.RFC3339Nano)
-		status, body, _ := s.call(t, rootUser, "PUT", "/admin/sale", `{"state":"scheduled","opens_at":"`+text+`"}`)
-		if status != 200 {
-			t.Fatalf("%d %s", status, body)
-		}
+		testkit.Until(t, "a sale that opens soon", func() bool { // again where this machine is too slow for it
+			s.do(func() { opens = time.Now().Add(200 * time.Millisecond) })
+			status, _, _ := s.call(t, rootUser, "PUT", "/admin/sale",
+				`{"state":"scheduled","opens_at":"`+opens.UTC().Format(time.RFC3339Nano)+`"}`)
+			return status == 200
+		})
 		order := s.fill(t, 2, 1, 1)
 		testkit.Until(t, "an order is placed", func() bool {
 			status, _, _ := s.call(t, 2, "POST", "/orders", order)
@@ -251,7 +251,7 @@ func TestSaleFollowsRedis(t *testing.T) {
 			Orders int
 			Opens  time.Time `json:"opens_at"`
 		}
-		_, body, _ = s.call(t, 0, "GET", "/sale", "")
+		_, body, _ := s.call(t, 0, "GET", "/sale", "")
 		if err := json.Unmarshal([]byte(body), &sale); err != nil || sale.State != "open" || sale.Orders != 1 ||
 			!sale.Opens.Equal(redisx.WholeMillisecond(opens)) {
 			t.Errorf("%s, %v", body, err)

@@ -183,9 +183,6 @@ func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 	return append(hits, hit), nil
 }
 
-// param returns a parameter of the query, "" if it is missing.
-func param(ctx *fasthttp.RequestCtx, name string) string { return string(ctx.QueryArgs().Peek(name)) }
-
 // show answers with the curve of a key.
 func (r trafficCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	q, err := r.room.ParseQuery(func(name string) string { return param(ctx, name) })

@@ -14,20 +14,31 @@ import (
 // BenchmarkOrder drives Redis alone with the calls of an order of the contest's flow: on average two adds
 // and the order itself. redis-us/order is the CPU time of redis-server, so 1e6 divided by it is the number
 // of orders a second that its one core carries. buyers are the calls that may wait at once: the more, the
-// longer the batches.
+// longer the batches. Of several Redis, each with a slice, the busiest one is the limit.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
-		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers) })
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1) })
 	}
+	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2) })
 }
 
-func benchmarkOrder(b *testing.B, buyers int) {
-	server := redistest.Start(b)
-	s := saletest.Open(b, saletest.Config(server), 1<<40, 1<<40)
+func benchmarkOrder(b *testing.B, buyers, nodes int) {
+	servers := []*redistest.Server{redistest.Start(b)}
+	cfg := saletest.Config(servers[0])
+	for len(servers) < nodes {
+		server := redistest.New(b)
+		servers = append(servers, server)
+		cfg.Address += "," + server.Socket
+	}
+	cfg.Slices = nodes
+	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	var users atomic.Uint32
 	b.ReportAllocs()
 	b.SetParallelism(buyers / 2)
-	before := cpuMicroseconds(b, server.Pid())
+	before := make([]float64, nodes)
+	for i, server := range servers {
+		before[i] = cpuMicroseconds(b, server.Pid())
+	}
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		name := make([]byte, 0, 16)
@@ -44,9 +55,13 @@ func benchmarkOrder(b *testing.B, buyers int) {
 			}
 		}
 	})
-	redis := (cpuMicroseconds(b, server.Pid()) - before) / float64(b.N)
-	b.ReportMetric(redis, "redis-us/order")
-	b.ReportMetric(1e6/redis, "orders/redis-core-s")
+	var all, busiest float64
+	for i, server := range servers {
+		used := (cpuMicroseconds(b, server.Pid()) - before[i]) / float64(b.N)
+		all, busiest = all+used, max(busiest, used)
+	}
+	b.ReportMetric(all, "redis-us/order")
+	b.ReportMetric(1e6/busiest, "redis-orders/s")
 }
 
 // cpuMicroseconds is what the main thread of a process has used so far; redis-server works in that one.

@@ -23,7 +23,7 @@ func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
 	})
 	t.Run("memory", func(t *testing.T) {
 		cfg := defaults
-		cfg.Network, cfg.Address = "tcp", redistest.Memory(t)
+		cfg.Network, cfg.Address = "tcp", redistest.MemoryToo(t)
 		test(t, cfg)
 	})
 }

@@ -59,7 +59,7 @@ func TestMoverServesWholeOrders(t *testing.T) {
 func TestMoverAndASlowSlice(t *testing.T) {
 	first, slow := redistest.New(t), redistest.New(t)
 	cfg := unix(first)
-	cfg.Address, cfg.Timeout = first.Socket+","+slow.Socket, 2*time.Second
+	cfg.Address, cfg.Timeout = first.Socket+","+slow.Socket, 8*time.Second
 	cfg.Slices = 4 // the slices 1 and 3 are slow
 	s := open(t, cfg, 4)
 	one := unix(first)

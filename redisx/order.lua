@@ -42,7 +42,8 @@ local now, placed = nil, 0 -- the time of the orders that this call places, and 
 if found % 3 < 2 then
   -- The stock or the gate is missing. The sale may still be open: at opens_at the first order may come
   -- before any other call. states() is only here because it costs time.
-  local sale = call('EXISTS', stock) == 1 and states()(KEYS[4], gate, KEYS[5], string.sub(gate, 6))
+  local id = string.match(gate, '^gate_([^{]*)') -- a hash tag may follow
+  local sale = call('EXISTS', stock) == 1 and states()(KEYS[4], gate, KEYS[5], id)
   local shut = {scheduled = NOT_OPEN, paused = PAUSED, closed = CLOSED}
   if sale then refusal, now = shut[sale.state], string.format('\n%d', sale.now) else refusal = NO_SALE end
 end

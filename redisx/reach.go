@@ -73,7 +73,7 @@ func (r *reach) follow() error {
 		case err != nil:
 			return err
 		case code == followNoSlice:
-			return ErrSaleGone
+			return fmt.Errorf("%w: slice %s in Redis at %s", ErrSaleGone, k.Tag, r.cfg.Slice(slice).Address)
 		case code != followed:
 			return pipeline.UnknownCode("slice_follow.lua", code)
 		}

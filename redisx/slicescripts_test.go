@@ -140,4 +140,7 @@ func TestHalfDonePause(t *testing.T) {
 	if got := gates(); !slices.Equal(got, []int{0, 0, 0}) {
 		t.Errorf("gates %v after the snapshot", got)
 	}
+	for user := range uint32(6) { // two of each slice
+		wantError(t, "an order", other.placeOrder(user+2, cartName(int(user)+2), nil), ErrPaused)
+	}
 }

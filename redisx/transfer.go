@@ -84,26 +84,30 @@ func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 }
 
 const (
-	nothingGiven     = "-" // what transfer_give.lua returns for a transfer that is over
-	transferMissing  = "!" // what it returns if transfers before it are missing
-	transferTaken    = 1   // what transfer_take.lua returns if it has taken the pieces
-	transferRepeated = 1   // what transfer_repair.lua returns if it has repeated a transfer
+	nothingGiven    = "-" // what transfer_give.lua returns for a transfer that is over
+	transferMissing = "!" // what it returns if transfers before it are missing
+	transferTaken   = 1   // what transfer_take.lua returns if it has taken the pieces
 )
 
-// repair makes the giver repeat the last transfer that the receiver has taken, if it has come back without
-// it.
+// What transfer_repair.lua returns if it has repeated transfers.
+const (
+	allRepeated  = 1
+	someRepeated = 2
+)
+
+// repair makes the giver repeat the last transfers that the receiver has taken, if it has come back without
+// them.
 func (r *reach) repair(from, to int) error {
 	var taken string
 	x := pipeline.Command(&taken, "HGET", r.stock(to), takenField(from))
 	if err := r.do(to, x); err != nil || taken == "" {
 		return err
 	}
-	number, list, _ := strings.Cut(taken, " ")
 	var code int64
-	err := r.do(from, repairScript.Eval(&code, []string{r.stock(from)}, strconv.Itoa(to), number, list))
-	if err == nil && code == transferRepeated {
+	err := r.do(from, repairScript.Eval(&code, []string{r.stock(from)}, strconv.Itoa(to), taken))
+	if err == nil && (code == allRepeated || code == someRepeated) {
 		slog.Error("a slice came back with older data: pieces that it had given away are taken out again; "+
-			"orders may be missing", "sale", r.id, "slice", from, "pieces", list)
+			"orders may be missing", "sale", r.id, "slice", from, "all pieces", code == allRepeated, "taken", taken)
 	}
 	return err
 }

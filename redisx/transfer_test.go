@@ -18,6 +18,7 @@ import (
 
 // Each step of a transfer: what it finds, what it returns, what it leaves.
 func TestTransferSteps(t *testing.T) {
+	many := strings.Repeat("1000:1,", 100)
 	for _, step := range []struct {
 		name   string
 		before map[string]string
@@ -57,6 +58,12 @@ func TestTransferSteps(t *testing.T) {
 		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript,
 			[]string{"4", "1", "1:5,2:1,"},
 			"1", map[string]string{"1": "5", "2": "1", "<4": "1", "=4": "1 1:5,2:1,", "<": "1", ">": "1"}},
+		{"takes and keeps older ones", map[string]string{"1": "0", "<4": "3 1:5,", "=4": "2 ;1 1:7,", "<": "1"},
+			takeScript, []string{"4", "3", "1:5,"},
+			"1", map[string]string{"1": "5", "<4": "3", "=4": "3 1:5,;2 ;1 1:7,", "<": "0", ">": "1"}},
+		{"takes and keeps few older ones", map[string]string{"1": "0", "<4": "3 1:5,", "=4": "2 2:1,;1 " + many,
+			"<": "1"}, takeScript, []string{"4", "3", "1:5,"},
+			"1", map[string]string{"1": "5", "<4": "3", "=4": "3 1:5,;2 2:1,", "<": "0", ">": "1"}},
 		{"takes once", map[string]string{"1": "5", "<4": "1", "<": "0"}, takeScript,
 			[]string{"4", "1", "1:5,"},
 			"0", map[string]string{"1": "5", "<4": "1", "<": "0"}},
@@ -66,12 +73,16 @@ func TestTransferSteps(t *testing.T) {
 		{"gives nothing after a gap", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript,
 			[]string{"0", "5", "1:5,"}, "!", map[string]string{"1": "9", ">0": "3 1:5,"}},
 		{"repeats a lost transfer", map[string]string{"1": "9", "2": "1", ">0": "3 1:5,"}, repairScript,
-			[]string{"0", "4", "1:2,2:3,"}, "1", map[string]string{"1": "7", "2": "-2", ">0": "4 1:2,2:3,"}},
+			[]string{"0", "4 1:2,2:3,"}, "1", map[string]string{"1": "7", "2": "-2", ">0": "4 1:2,2:3,"}},
+		{"repeats all lost transfers", map[string]string{"1": "9", "2": "5", ">0": "3 1:5,"}, repairScript,
+			[]string{"0", "6 1:2,;5 ;4 1:3,2:1,;3 1:5,"}, "1", map[string]string{"1": "4", "2": "4", ">0": "6 1:2,"}},
+		{"repeats the lost transfers that are known", map[string]string{"1": "9", ">0": "3 1:5,"}, repairScript,
+			[]string{"0", "6 1:2,;5 1:1,"}, "2", map[string]string{"1": "6", ">0": "6 1:2,"}},
 		{"repeats a lost first transfer", map[string]string{"1": "9"}, repairScript,
-			[]string{"0", "1", "1:2,"}, "1", map[string]string{"1": "7", ">0": "1 1:2,"}},
+			[]string{"0", "1 1:2,"}, "1", map[string]string{"1": "7", ">0": "1 1:2,"}},
 		{"repeats nothing that it knows", map[string]string{"1": "9", ">0": "4 1:5,"}, repairScript,
-			[]string{"0", "4", "1:5,"}, "0", map[string]string{"1": "9", ">0": "4 1:5,"}},
-		{"repeats nothing without a stock", nil, repairScript, []string{"0", "4", "1:5,"}, "0", nil},
+			[]string{"0", "4 1:5,;3 1:1,"}, "0", map[string]string{"1": "9", ">0": "4 1:5,"}},
+		{"repeats nothing without a stock", nil, repairScript, []string{"0", "4 1:5,"}, "0", nil},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			redistest.OnEach(t, func(t *testing.T, network, address string) {
@@ -116,6 +127,7 @@ func TestGiverComesBackOlder(t *testing.T) {
 			found, err := s.Snapshot()
 			return err == nil && found.Left[0] == 20
 		})
+		give()
 		give()
 		rollBack("6", "1 1:4,") // the next transfer finds out before a snapshot does
 		give()

@@ -3,7 +3,7 @@
 #
 # It makes $folder for logs and data and removes it at the end of the script, after the programs have ended.
 
-readonly start_seconds=15 stop_seconds=15
+readonly start_seconds=60 stop_seconds=60 # a busy machine is slow
 folder=$(mktemp -d)
 pids=() # of the started programs, in order
 keep=false # true: the programs may outlive this script

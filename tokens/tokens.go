@@ -1,6 +1,7 @@
-// Package tokens mints and checks the two strings that a client carries: access tokens and cart IDs. Both
-// are 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server with the secret can check
-// them without Redis and without allocating. The package is pure: no I/O, no clock.
+// Package tokens mints and checks the strings that a client carries: access tokens, tickets of the push
+// service and cart IDs. All are 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server
+// with the secret can check them without Redis and without allocating. The package is pure: no I/O, no
+// clock.
 package tokens
 
 import (
@@ -20,7 +21,7 @@ import (
 const (
 	// SecretMin is the length in bytes of the shortest secret that New accepts.
 	SecretMin = 32
-	// Length is the length in characters of an access token and of a cart ID.
+	// Length is the length in characters of an access token, a ticket and a cart ID.
 	Length = 32
 	// CartNameLength is the length in characters of the cart's name in a cart ID.
 	CartNameLength = 16
@@ -31,10 +32,11 @@ const (
 	cartPayload   = 12 // user id, nonce; the 12 bytes behind are the MAC (96 bits)
 )
 
-// The first byte of the signed message, so that an access token never passes for a cart ID or the reverse.
+// The first byte of the signed message, so that no kind of string ever passes for another.
 const (
 	kindAccess = 'a'
 	kindCart   = 'c'
+	kindTicket = 'p' // of the push service; the payload of an access token
 )
 
 // Keys signs with the current secret and accepts signatures of the current and of previous secrets.
@@ -47,7 +49,7 @@ type Keys struct {
 // secretKeys are the keys derived from one secret.
 type secretKeys struct{ access, cart key }
 
-// of returns the key of a kind.
+// of returns the key of a kind. Tickets have the key of access tokens: the kind keeps them apart.
 func (k *secretKeys) of(kind byte) *key {
 	if kind == kindCart {
 		return &k.cart
@@ -80,10 +82,19 @@ func New(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 // AppendAccess appends an access token of the user, valid before expires (whole seconds, until the year
 // 2106).
 func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
+	return k.appendUntil(dst, kindAccess, user, expires)
+}
+
+// AppendTicket appends a ticket for the push service, like an access token.
+func (k *Keys) AppendTicket(dst []byte, user uint32, expires time.Time) []byte {
+	return k.appendUntil(dst, kindTicket, user, expires)
+}
+
+func (k *Keys) appendUntil(dst []byte, kind byte, user uint32, expires time.Time) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
 	binary.BigEndian.PutUint32(raw[4:], uint32(expires.Unix()))
-	return k.current.access.appendSigned(dst, kindAccess, &raw, accessPayload)
+	return k.current.access.appendSigned(dst, kind, &raw, accessPayload)
 }
 
 // Access returns the user of an access token and when the token expires, in Unix seconds; false if the token
@@ -97,6 +108,16 @@ func (k *Keys) Access(token []byte, now time.Time) (user uint32, expires int64, 
 		return 0, 0, false
 	}
 	return binary.BigEndian.Uint32(raw[0:]), expires, true
+}
+
+// Ticket returns the user of a ticket and when it expires, in Unix seconds, also when it has expired; ok is
+// false if it was not minted under one of the secrets.
+func (k *Keys) Ticket(ticket []byte) (user uint32, expires int64, ok bool) {
+	var raw [rawLength]byte
+	if !k.verify(&raw, ticket, kindTicket, accessPayload) {
+		return 0, 0, false
+	}
+	return binary.BigEndian.Uint32(raw[0:]), int64(binary.BigEndian.Uint32(raw[4:])), true
 }
 
 // AppendCart appends the ID of a cart of the user. The nonce distinguishes the user's carts.

@@ -242,3 +242,22 @@ func BenchmarkAccess(b *testing.B) {
 		k.Access(token, now)
 	}
 }
+
+// A ticket carries its user and its end, also after that end. It is no access token, and none is a ticket.
+func TestTicket(t *testing.T) {
+	k := keys(t, secretA)
+	ticket := k.AppendTicket(nil, 7, now)
+	if user, expires, ok := k.Ticket(ticket); user != 7 || expires != now.Unix() || !ok {
+		t.Errorf("ticket: got %d, %d, %v", user, expires, ok)
+	}
+	if _, _, ok := k.Access(k.AppendTicket(nil, 7, now.Add(time.Hour)), now); ok {
+		t.Error("a ticket passes for an access token")
+	}
+	if _, _, ok := k.Ticket(k.AppendAccess(nil, 7, now.Add(time.Hour))); ok {
+		t.Error("an access token passes for a ticket")
+	}
+	ticket[5] ^= 1
+	if _, _, ok := k.Ticket(ticket); ok {
+		t.Error("a forged ticket passes")
+	}
+}

@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,6 +26,8 @@ const patience = 2 * testkit.Patience
 // screenshots is a folder that git ignores: they are for people to look at.
 const screenshots = "testdata/screenshots"
 
+var pictures = flag.Bool("pictures", false, "take a picture of each view, not only where a test fails")
+
 // chromium is the one that all tests share. It is started by the first that needs it.
 var chromium struct {
 	sync.Mutex
@@ -33,6 +36,7 @@ var chromium struct {
 }
 
 func TestMain(m *testing.M) {
+	testkit.AtOnce(4)
 	code := m.Run()
 	if chromium.stop != nil {
 		chromium.stop()
@@ -136,7 +140,7 @@ func (p *tab) run(actions ...action) {
 		return err == nil || !strings.Contains(err.Error(), "Could not find node")
 	})
 	if err != nil {
-		p.shoot("failed")
+		p.keepPicture("failed")
 		p.t.Fatal(err)
 	}
 }
@@ -148,7 +152,7 @@ func eval[T any](p *tab, expression string) T {
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
-		p.shoot("failed")
+		p.keepPicture("failed")
 		p.t.Fatalf("%.200s: %v", expression, err)
 	}
 	return value
@@ -165,7 +169,7 @@ func (p *tab) until(what, expression string) {
 	p.t.Helper()
 	err := testkit.Await(p.ctx, what, patience, func() bool { return eval[bool](p, expression) })
 	if err != nil {
-		p.shoot("failed")
+		p.keepPicture("failed")
 		p.t.Fatal(err)
 	}
 }
@@ -234,8 +238,14 @@ func (p *tab) view(name string) {
 	p.until("view "+name, fmt.Sprintf("document.body.dataset.view === %q", name))
 }
 
-// shoot keeps a picture of the page.
+// shoot keeps a picture of the page, where people want to look at it.
 func (p *tab) shoot(name string) {
+	if *pictures {
+		p.keepPicture(name)
+	}
+}
+
+func (p *tab) keepPicture(name string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 // The reference of the API has no violation that axe-core finds, and is not wider than its screen. Its
 // policy refuses nothing that it needs: the method of a call has the colour of its style sheet.
 func TestDocsAreAccessible(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, 1, 1)
 	p := open(t, s.Address, "live")
 	p.run(chromedp.Navigate(p.base + "docs"))

@@ -32,6 +32,7 @@ func (s *shop) nextSale(t *testing.T) {
 // Pages that stay open when the next sale begins keep nothing of the last one: no cart, no order, no
 // message, no times. An answer to a question about the last sale changes nothing in the next.
 func TestNextSaleOnPage(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, 4, 10)
 	first := s.Sale(t)
 	ordered, filled := open(t, s.Address, "buy"), open(t, s.Address, "buy")

@@ -12,6 +12,7 @@ import (
 
 // Root reads all orders by the page, finds one, and saves them as a file.
 func TestRootReadsOrders(t *testing.T) {
+	t.Parallel()
 	const foods, stock, orders = 10, 1000, 900
 	s := newShop(t, foods, stock)
 	s.bench(t, orders, foods, stock)
@@ -93,6 +94,7 @@ func (s *shop) nothingStays(t *testing.T, p *tab) {
 
 // A hundred thousand orders are read while the page goes on, shown a page at a time, and searched.
 func TestManyOrders(t *testing.T) {
+	t.Parallel()
 	const orders = 100_000
 	s := newShop(t, 4, 10, "-users", fmt.Sprint(orders+1))
 	s.redis.Do(t, fmt.Sprintf(

@@ -16,6 +16,7 @@ import (
 
 // A bench runs: the grid drains to the true stock, the curve moves, and the figures are those of the sale.
 func TestBenchOnPage(t *testing.T) {
+	t.Parallel()
 	const foods, stock, orders = 40, 100, 1200
 	s := newShop(t, foods, stock)
 	p := open(t, s.Address, "live")
@@ -50,6 +51,7 @@ func TestBenchOnPage(t *testing.T) {
 
 // A buyer fills a cart while the page counts down; the sale opens, and the buyer orders without a reload.
 func TestSaleOpensOnPage(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, 12, 50)
 	root := open(t, s.Address, "live", timeZone("Europe/Berlin"))
 	root.logIn("root", rootPassword)
@@ -149,6 +151,7 @@ func (s *shop) opensSoon(t *testing.T) time.Time {
 
 // Root pauses, the buyer waits; root opens and restocks, and the buyer buys what was sold out.
 func TestRootPausesAndRestocks(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, 4, 1)
 	first := s.client(t)
 	if _, err := first.Buy(2, client2()...); err != nil {

@@ -117,6 +117,7 @@ var screens = []struct {
 // Every view, dialog and theme is free of violations that axe-core finds, from a phone to a wall screen, and
 // no view is wider than its screen.
 func TestViewsAreAccessible(t *testing.T) {
+	t.Parallel()
 	const foods, stock = 100, 50
 	s := newShop(t, foods, stock)
 	s.bench(t, 2000, foods, stock)
@@ -189,6 +190,7 @@ func (s *shop) refuses(t *testing.T) {
 
 // A server that goes away is told; when it is back, so is the page.
 func TestLiveConnectionIsLost(t *testing.T) {
+	t.Parallel()
 	port := launch.ClosedPort(t)
 	s := newShop(t, 4, 10, "-app-port", port)
 	p := open(t, s.Address, "live")

@@ -5,22 +5,28 @@ import (
 	"sync"
 
 	"flashsale/handlers"
+	"flashsale/internal/config"
 	"flashsale/internal/rooms/accounts"
 )
 
 var accountsRoom = room{name: "accounts", serve: (*worker).serveAccounts}
 
+// accountsConfig is the same in every process that knows the users.
+func accountsConfig(cfg *config.Config, o *opening) accounts.Config {
+	names := sync.OnceValue(o.catalog.Names)
+	return accounts.Config{Redis: o.Redis.Spread(), UsersMax: cfg.AccountsMax, TokenTTL: cfg.TokenTTL,
+		UserOf: o.catalog.UserOf, EachName: o.catalog.EachName,
+		NameOf: func(user uint32) []byte { return names().Name(user) }}
+}
+
 func (w *worker) serveAccounts() (part, error) {
 	if !w.cfg.Chat {
 		return part{}, nil
 	}
-	names := sync.OnceValue(w.catalog.Names)
 	hasher := accounts.NewHasher(startHashing)
-	w.accounts = accounts.New(accounts.Config{
-		Redis: w.Redis.Spread(), UsersMax: w.cfg.AccountsMax, TokenTTL: w.cfg.TokenTTL, Hash: hasher.Hash,
-		UserOf: w.catalog.UserOf, EachName: w.catalog.EachName,
-		NameOf: func(user uint32) []byte { return names().Name(user) },
-	})
+	cfg := accountsConfig(w.cfg, w.opening)
+	cfg.Hash = hasher.Hash
+	w.accounts = accounts.New(cfg)
 	run := func(ctx context.Context) error {
 		defer hasher.Close()
 		return w.accounts.Run(ctx)

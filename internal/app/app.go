@@ -98,6 +98,8 @@ func runRole(ctx context.Context, p *program, args []string) error {
 		return runSupervisor(ctx, cfg, p.stdout)
 	case worker.Role == saleRole:
 		return p.runWorker(ctx, cfg, worker)
+	case worker.Role == pushRole:
+		return p.runPush(ctx, cfg, worker)
 	}
 	return fmt.Errorf("this program has no role %q: its supervisor is of another version", worker.Role)
 }

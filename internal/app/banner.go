@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"flashsale/internal/rooms/push"
 )
 
 // printBanner shows what was started and how to use it.
@@ -42,6 +44,10 @@ func (s *supervisor) printBanner(out io.Writer) {
 	}
 	if s.cfg.TokenSecret == "" {
 		line("tokens", "signed with the secret in %s; servers of one sale must share TOKEN_SECRET", s.cfg.DataDir)
+	}
+	if address := s.processes.Address(pushRole); address != "" {
+		line("push", "%s%s%s, for clients of Centrifugo's protocol; GET /push has the ticket",
+			strings.Replace(scheme, "http", "ws", 1), address, push.Path)
 	}
 	if s.opsListener != nil {
 		line("metrics", "http://%s/metrics", s.opsListener.Addr())

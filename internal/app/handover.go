@@ -25,6 +25,8 @@ type handover struct {
 	Secrets     [][]byte // the current secret signs; the older ones are still accepted
 	Certificate listener.Certificate
 
+	Address      string // of the sale's port
+	PushAddress  string // where clients hold websockets; "" without a conversation
 	ServiceToken string // lets other programs in; "" lets no program in
 
 	Rooms map[string]json.RawMessage // the results of room.read, by room name
@@ -44,7 +46,8 @@ func (o *opening) pack() (supervise.Handover, error) {
 		}
 	}
 	files := map[string]*os.File{catalogFile: file, figuresFile: o.figures}
-	return supervise.Handover{saleRole: {Value: value, Files: files}}, nil
+	parcel := supervise.Parcel{Value: value, Files: files}
+	return supervise.Handover{saleRole: parcel, pushRole: parcel}, nil
 }
 
 // catalogFiles are the catalogues in a handover.

@@ -15,15 +15,20 @@ import (
 	"flashsale/internal/supervise"
 )
 
-// newLog makes the log of this process. The lines of a worker have its number and process ID.
+// newLog makes the log of this process. The lines of a worker have its number or role, and
+// its process ID.
 func newLog(out io.Writer, format string, worker *supervise.Worker) *slog.Logger {
 	var handler slog.Handler = slog.NewTextHandler(out, nil)
 	if format == config.LogJSON {
 		handler = slog.NewJSONHandler(out, nil)
 	}
 	log := slog.New(handler)
-	if worker != nil {
+	switch {
+	case worker == nil:
+	case worker.Role == saleRole:
 		log = log.With("worker", worker.Slot, "pid", os.Getpid())
+	default:
+		log = log.With("role", worker.Role, "pid", os.Getpid())
 	}
 	return log
 }

@@ -75,6 +75,7 @@ func (w *worker) serveRepeats() (part, error) {
 	if err != nil {
 		return part{}, err
 	}
+	w.repeats = counter
 	var groups []handlers.VKGroup
 	if err := w.take("repeats", &groups); err != nil {
 		return part{}, err

@@ -92,8 +92,7 @@ func (s *supervisor) listen() (err error) {
 		}
 	}
 	s.processes, err = supervise.New(supervise.Config{
-		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(),
-			Processors: processors}},
+		Roles: s.roles(),
 		Drain: s.cfg.Drain,
 	})
 	if err != nil {
@@ -171,10 +170,11 @@ func (s *supervisor) open(ctx context.Context, read map[string]any) (workers sup
 	if err != nil {
 		return nil, err
 	}
-	if s.figures, err = figures.New(s.cfg.Workers); err != nil {
+	if s.figures, err = figures.New(s.cfg.Workers + pushProcesses(s.cfg)); err != nil {
 		return nil, err
 	}
 	sale.figures = s.figures.File()
+	sale.Address, sale.PushAddress = s.address(), s.processes.Address(pushRole)
 	s.sale.Store(sale)
 	if err := s.keepRooms(ctx); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/profiling"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/supervise"
@@ -43,6 +44,7 @@ type worker struct {
 	parts    []part             // of the rooms
 	traffic  *traffic.Traffic   // for the live view; nil if the room is off
 	accounts *accounts.Accounts // for the other rooms of the conversation; nil if that is off
+	repeats  *repeats.Counter   // for the conversations; nil if the room is off
 }
 
 // runWorker serves the handover until the supervisor sends a signal: SIGTERM stops this worker, SIGHUP means

@@ -13,6 +13,7 @@ type chatFlags struct {
 	ChatMessages      int           // of a thread in Redis
 	ChatAge           time.Duration // of a message in Redis
 	AccountsMax       int           // users who may register
+	RoomPace          time.Duration // 0: no slow mode
 	RegisteredBuyers  bool
 	PushAddress       string        // host:port
 	PushOrigins       string        // with commas between them
@@ -33,6 +34,8 @@ func (c *chatFlags) add(f *Flags, users *catalog.Config) {
 		"keeps a message")
 	f.Number(&c.AccountsMax, "accounts-max", 1_000_000, 1, 10_000_000, "`users` who may register; each takes "+
 		"about 700 bytes of Redis")
+	f.Time(&c.RoomPace, "room-pace", 2*time.Second, 0, time.Hour, "`time` between two messages of a user in "+
+		"the room of the sale; 0 for no slow mode")
 	f.SwitchOff(&c.RegisteredBuyers, "registered-buyers", "people who have registered may order too; =false: "+
 		"only users of the catalogue may")
 	f.Text(&c.PushAddress, "push-address", "127.0.0.1:8090", "`host:port` where clients hold a websocket "+
@@ -45,8 +48,8 @@ func (c *chatFlags) add(f *Flags, users *catalog.Config) {
 		"to a user who is not connected (Standard Webhooks)")
 	f.Secret(&c.PushOfflineSecret, "push-offline-secret", "", "`key` that signs these posts, whsec_ and "+
 		"base64; better set in the environment")
-	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "accounts-max", "registered-buyers",
-		"push-address", "push-origins", "push-idle", "push-offline-url")
+	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "accounts-max", "room-pace",
+		"registered-buyers", "push-address", "push-origins", "push-idle", "push-offline-url")
 	f.needs([]string{"push-offline-url"}, "push-offline-secret")
 	f.Check(func() error {
 		if c.Chat {

@@ -59,7 +59,8 @@ var libraries = []struct {
 	prefixes, folders []string
 }{
 	{[]string{"github.com/mediocregopher/radix"}, []string{"redisx", "internal/rooms"}},
-	{[]string{"github.com/prometheus"}, []string{"internal/observe", "internal/proc"}},
+	{[]string{"github.com/prometheus"}, []string{"internal/observe", "internal/proc", "internal/rooms/push"}},
+	{[]string{"github.com/centrifugal"}, []string{"internal/rooms/push", "scripts/chat"}},
 	{[]string{"github.com/valyala/fasthttp"}, []string{"handlers", "internal/serve", "scripts/bench"}},
 	{[]string{"github.com/chromedp"}, nil}, // tests
 	{[]string{"github.com/pb33f", "go.yaml.in/yaml"}, []string{"internal/openapi"}},

@@ -4,16 +4,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
 )
-
-// parallel is how many tests run at once at least: most of them wait for their servers most of the time.
-const parallel = 6
 
 // underRace are the tests with which all parts of a server work at once. With -short the race detector sees
 // these alone: the others start hundreds of servers and look at what they say, which takes ten minutes more
@@ -25,17 +20,10 @@ var underRace = []string{
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	set := func(name, value string) { // unless the command line has another value
-		if f := flag.Lookup("test." + name); f.Value.String() == f.DefValue {
-			_ = f.Value.Set(value) // which both flags take
-		}
-	}
-	if runtime.GOMAXPROCS(0) < parallel {
-		set("parallel", strconv.Itoa(parallel))
-	}
-	if testkit.Race && testing.Short() {
-		set("run", "^("+strings.Join(underRace, "|")+")$")
+	testkit.AtOnce(6)
+	run := flag.Lookup("test.run")
+	if testkit.Race && testing.Short() && run.Value.String() == run.DefValue {
+		_ = run.Value.Set("^(" + strings.Join(underRace, "|") + ")$") // which the flag takes
 	}
 	os.Exit(m.Run())
 }

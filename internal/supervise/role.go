@@ -11,6 +11,7 @@ type Role struct {
 	Name       string // unique
 	Count      int    // processes, at least 1
 	Address    string // host:port that they share, port 0 for any free port; "" for no socket
+	Setting    string // that names the Address, for errors
 	Processors int    // GOMAXPROCS of each; 0 leaves the choice to Go
 }
 
@@ -25,7 +26,7 @@ func claimPort(r Role) (*port, error) {
 	if r.Address == "" {
 		return nil, nil
 	}
-	address, err := claim(r.Address)
+	address, err := claim(r)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func openSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
 }
 
 func saleWorkers(count int, address string) Role {
-	return Role{Name: saleRole, Count: count, Address: address, Processors: 1}
+	return Role{Name: saleRole, Count: count, Address: address, Setting: "-app-port (APP_PORT)", Processors: 1}
 }
 
 func openRoles(t *testing.T, drain time.Duration, part play, roles ...Role) *sale {

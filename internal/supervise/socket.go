@@ -23,15 +23,16 @@ type socket int
 
 const noSocket socket = -1
 
-// claim resolves address to host:port with the final port, and makes sure that no other program listens
-// there. The host 0.0.0.0 means every IPv4 address of the machine; :: or no host means every address.
+// claim resolves the address of a role to host:port with the final port, and makes sure that no other
+// program listens there. The host 0.0.0.0 means every IPv4 address of the machine; :: or no host means every address.
 // Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so claim
 // first tries a socket without it.
-func claim(address string) (string, error) {
+func claim(r Role) (string, error) {
+	address := r.Address
 	listener, err := net.Listen(network(address), address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return "", fmt.Errorf("cannot listen on %s: another program uses that port; "+
-			"stop it or choose another with -app-port (APP_PORT)", address)
+			"stop it or choose another with %s", address, r.Setting)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot listen on %s: %w", address, err)

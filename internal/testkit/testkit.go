@@ -4,9 +4,12 @@ package testkit
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -71,4 +74,14 @@ func WriteFile(tb testing.TB, path, text string) {
 	tb.Helper()
 	Must(tb, os.MkdirAll(filepath.Dir(path), 0o755))
 	Must(tb, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// AtOnce has at least n tests run at once, of those that are marked parallel: they mostly wait. It is for
+// TestMain; the command line may have another number.
+func AtOnce(n int) {
+	flag.Parse()
+	f := flag.Lookup("test.parallel")
+	if f.Value.String() == f.DefValue && runtime.GOMAXPROCS(0) < n {
+		_ = f.Value.Set(strconv.Itoa(n)) // which the flag takes
+	}
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,6 +34,11 @@ type fence struct {
 	disk     bool
 	replicas atomic.Int32 // how many may be elected: all of them must have the changes
 	since    atomic.Int64 // when the batch under way was sent, Unix nanoseconds; 0: none is
+
+	// alone: the master has refused the last write, because too few replicas are connected. WAIT would take its
+	// whole time for each batch, so it waits for none until the master takes a write. The owner of the Conn
+	// notes it.
+	alone bool
 }
 
 func newFence(ack Ack, key string) *fence {
@@ -63,7 +69,11 @@ func (f *fenced) noteSent(deadline, sent time.Time) {
 // appendTo appends the write and WAIT.
 func (f *fenced) appendTo(dst []byte) []byte {
 	f.replicas = int(f.fence.replicas.Load())
-	replicas, limit := strconv.Itoa(f.replicas), strconv.FormatInt(f.limit.Milliseconds(), 10)
+	awaited := f.replicas
+	if f.alone {
+		awaited = 0
+	}
+	replicas, limit := strconv.Itoa(awaited), strconv.FormatInt(f.limit.Milliseconds(), 10)
 	dst = appendBulks(appendHeader(dst, '*', 3), []string{"SET", f.key, ""})
 	if f.disk {
 		return appendBulks(appendHeader(dst, '*', 4), []string{"WAITAOF", "1", replicas, limit})
@@ -83,6 +93,7 @@ func (f *fenced) read(br resp.BufferedReader) (unkept, broken error) {
 	} else if line[0] != '+' {
 		return nil, badReply(line, '+')
 	}
+	f.alone = bytes.HasPrefix(line, []byte("-NOREPLICAS "))
 	local, replicas, refused, err := f.readWait(br)
 	switch {
 	case err != nil:

@@ -13,128 +13,158 @@ import (
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
-	"flashsale/redisx/redistest"
 )
 
-// onFenced runs a test with a Conn that waits for the replica, in each mode that the program has, with both
-// engines.
-func onFenced(t *testing.T, test func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options)) {
-	redistest.OnPrograms(t, func(t *testing.T, program string) {
-		nodes := redistest.Cluster(t, program, 1, 1, "--appendonly", "yes", "--appendfsync", "always")
+// TestReplicaIsAway has a cluster of one master and its replica. A Conn waits for the replica, in each mode
+// that the program has.
+func TestReplicaIsAway(t *testing.T) {
+	onClusters(t, 1, 1, func(t *testing.T, nodes *launch.Cluster) {
 		for _, ack := range []Ack{AckReplica, AckDisk} {
-			if ack == AckDisk && strings.HasSuffix(program, "redis-server") {
-				continue // before 7.2
+			if version := ask(t, nodes.Nodes[0], "INFO", "server"); ack == AckDisk &&
+				!strings.Contains(version, "valkey_version") {
+				continue // Debian 12 has Redis 7.0, and WAITAOF came with 7.2
 			}
+			cfg := slotOf(nodes)
+			cfg.Ack, cfg.Timeout = ack, 3*time.Second
 			t.Run(string(ack), func(t *testing.T) {
 				onEngines(t, func(t *testing.T, loop Loop) {
-					cfg := slotOf(nodes)
-					cfg.Ack, cfg.Timeout = ack, 2*time.Second
-					test(t, nodes, cfg, Options{Loop: loop, Fence: "fence" + tag})
+					t.Run("frozen", func(t *testing.T) { testFrozenReplica(t, nodes, cfg, loop) })
+					t.Run("none", func(t *testing.T) { testMasterWithoutReplica(t, nodes, cfg, loop) })
 				})
+				t.Run("killed", func(t *testing.T) { testKilledReplica(t, nodes, cfg) })
 			})
 		}
-	})
+	}, "--appendonly", "yes", "--appendfsync", "always")
 }
 
 // A change counts when the replica has it. While the replica is frozen calls fail, reads too: they may show
 // what the replica does not have. Without a Fence they do not wait.
-func TestFrozenReplica(t *testing.T) {
-	onFenced(t, func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options) {
-		c := connect(t, cfg, opts)
-		script := NewScript("return {1}").Share(nil, nil, 1, 0)
-		opts.Shared, opts.Fence = []*Shared{script}, ""
-		plain := connect(t, cfg, opts)
-		testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
-		nodes.Nodes[1].Send(t, syscall.SIGSTOP)
-		begin := time.Now()
-		err := do(c, Command(new(string), "SET", tag, "2"))
-		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas") {
-			t.Errorf("a change without the replica: %v", err)
-		}
-		if took := time.Since(begin); took > cfg.Timeout {
-			t.Errorf("a change without the replica took %v", took)
-		}
-		var value string
-		if err := do(c, Command(&value, "GET", tag)); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("a read of what the replica does not have: %q, %v", value, err)
-		}
-		testkit.Must(t, do(plain, Command(&value, "GET", tag)))
-		testkit.Must(t, do(plain, script.Call().Key([]byte(tag))))
-		nodes.Nodes[1].Send(t, syscall.SIGCONT)
-		testkit.Until(t, "a change with the replica", func() bool {
-			return do(c, Command(new(string), "SET", tag, "3")) == nil
-		})
+func testFrozenReplica(t *testing.T, nodes *launch.Cluster, cfg Config, loop Loop) {
+	opts := Options{Loop: loop, Fence: "fence" + tag}
+	c := connect(t, cfg, opts)
+	script := NewScript("return {1}").Share(nil, nil, 1, 0)
+	opts.Shared, opts.Fence = []*Shared{script}, ""
+	cfg.Timeout = patient
+	plain := connect(t, cfg, opts)
+	testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
+	nodes.Nodes[1].Send(t, syscall.SIGSTOP)
+	// An answer that tells about the replica came within the timeout.
+	err := do(c, Command(new(string), "SET", tag, "2"))
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas") {
+		t.Errorf("a change without the replica: %v", err)
+	}
+	var value string
+	if err := do(c, Command(&value, "GET", tag)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a read of what the replica does not have: %q, %v", value, err)
+	}
+	testkit.Must(t, do(plain, Command(&value, "GET", tag)))
+	testkit.Must(t, do(plain, script.Call().Key([]byte(tag))))
+	nodes.Nodes[1].Send(t, syscall.SIGCONT)
+	testkit.Until(t, "a change with the replica", func() bool {
+		return do(c, Command(new(string), "SET", tag, "3")) == nil
 	})
 }
 
 // A replica that the master has lost counts on: another one than this master may have elected it.
-func TestReplicaThatTheMasterLost(t *testing.T) {
-	onFenced(t, func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options) {
-		if opts.Loop == nil {
-			t.Skip("with the other engine")
-		}
-		cfg.Timeout = time.Second
-		c := connect(t, cfg, opts)
-		nodes.Nodes[1].Kill()
-		testkit.Until(t, "the master without a replica", func() bool {
-			return strings.Contains(ask(t, nodes.Nodes[0], "INFO", "replication"), "connected_slaves:0")
-		})
-		for range 3 {
+func testKilledReplica(t *testing.T, nodes *launch.Cluster, cfg Config) {
+	cfg.Timeout = time.Second
+	conns := ofEngines(t, cfg, Options{Fence: "fence" + tag})
+	nodes.Nodes[1].Kill()
+	testkit.Until(t, "the master without a replica", func() bool {
+		return strings.Contains(ask(t, nodes.Nodes[0], "INFO", "replication"), "connected_slaves:0")
+	})
+	for range 2 { // before and after a recount
+		for _, c := range conns {
 			if err := do(c, Command(new(string), "SET", tag, "1")); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("a change without the replica: %v", err)
 			}
-			time.Sleep(recount / 2)
 		}
-		testkit.Must(t, nodes.Nodes[1].Start(t.Context()))
-		testkit.Must(t, nodes.AwaitReady(t.Context(), 1))
+		time.Sleep(recount)
+	}
+	testkit.Must(t, nodes.Nodes[1].Start(t.Context()))
+	testkit.Must(t, nodes.AwaitReady(t.Context(), 1))
+	for _, c := range conns {
 		testkit.Until(t, "a change with the replica", func() bool {
 			return do(c, Command(new(string), "SET", tag, "3")) == nil
 		})
+	}
+}
+
+// A master that has no replica refuses every write. Calls learn that once, then they fail at once, until a
+// replica has joined.
+func testMasterWithoutReplica(t *testing.T, nodes *launch.Cluster, cfg Config, loop Loop) {
+	master, replica := nodes.Nodes[0], nodes.Nodes[1]
+	ask(t, master, "CONFIG", "SET", "min-replicas-to-write", "1")
+	defer ask(t, master, "CONFIG", "SET", "min-replicas-to-write", "0")
+	c := connect(t, cfg, Options{Loop: loop, Fence: "fence" + tag})
+	replica.Kill()
+	testkit.Until(t, "a master that refuses writes", func() bool {
+		_, err := master.Ask("SET", tag, "1")
+		return err != nil
+	})
+	_ = do(c, Command(new(string), "SET", tag, "2"))
+	_ = do(c.twin.Conn, Command(new(string), "SET", tag, "2"))
+	begin := time.Now()
+	for range 10 {
+		if err := do(c, Command(new(string), "SET", tag, "3")); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a change without the replica: %v", err)
+		}
+	}
+	if took := time.Since(begin); took > 2*cfg.Timeout { // ten waits take about seven times the timeout
+		t.Errorf("ten changes that the master refuses took %v", took)
+	}
+	testkit.Must(t, replica.Start(t.Context()))
+	testkit.Must(t, nodes.AwaitReady(t.Context(), 1))
+	testkit.Until(t, "a change with the replica", func() bool {
+		return do(c, Command(new(string), "SET", tag, "4")) == nil
 	})
 }
 
 // The master is killed under load at some moment and its data deleted, again and again: the elected replica
 // has every change that was answered, though it is the only node that has.
-func TestMasterIsLostWithItsDisk(t *testing.T) {
-	moments := 4 // the drill cluster-master-killed makes ten
+func testMasterIsLost(t *testing.T, nodes *launch.Cluster) {
+	moments := 2 // the drill cluster-master-killed makes ten
 	if testing.Short() {
-		moments = 2
+		moments = 1
 	}
-	redistest.OnPrograms(t, func(t *testing.T, program string) {
-		nodes := redistest.Cluster(t, program, 3, 1)
-		onEngines(t, func(t *testing.T, loop Loop) {
-			cfg := slotOf(nodes)
-			cfg.Ack, cfg.Timeout = AckReplica, time.Second
-			c := connect(t, cfg, Options{Loop: loop, Fence: "fence" + tag})
-			for moment := range moments / 2 {
-				testkit.Until(t, "answers with a replica", func() bool {
-					return do(c, Command(new(string), "SET", tag, "1")) == nil
-				})
-				load := &setter{c: c, name: fmt.Sprintf("%s%p.%d.", tag, c, moment)}
-				stop := load.run()
-				testkit.Until(t, "load", func() bool { return load.answers() > 100 })
-				time.Sleep(rand.N(200 * time.Millisecond))
-				master := nodes.Master(cfg.Slot)
-				replica := nodes.Replicas(master)[0]
-				master.Kill()
-				testkit.Must(t, master.Wipe())
-				testkit.Until(t, "election", func() bool { return nodes.Master(cfg.Slot) == replica })
-				testkit.Must(t, nodes.Replace(t.Context(), master, replica))
-				testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
-				stop()
-				missing := 0
-				for _, key := range load.answered {
-					if ask(t, replica, "EXISTS", key) != "1" {
-						missing++
-					}
-				}
-				t.Logf("%d changes were answered, %d not", len(load.answered), load.refused)
-				if missing > 0 {
-					t.Errorf("%d of %d answered changes are missing", missing, len(load.answered))
+	cfg := slotOf(nodes)
+	cfg.Ack, cfg.Timeout = AckReplica, time.Second
+	conns := ofEngines(t, cfg, Options{Fence: "fence" + tag})
+	for moment := range moments {
+		var loads []*setter
+		var stops []func()
+		for _, c := range conns {
+			testkit.Until(t, "answers with a replica", func() bool {
+				return do(c, Command(new(string), "SET", tag, "1")) == nil
+			})
+			load := &setter{c: c, name: fmt.Sprintf("%s%p.%d.", tag, c, moment)}
+			loads, stops = append(loads, load), append(stops, load.run())
+		}
+		for _, load := range loads {
+			testkit.Until(t, "load", func() bool { return load.answers() > 100 })
+		}
+		time.Sleep(rand.N(200 * time.Millisecond))
+		master := awaitAgreement(t, nodes, cfg.Slot)
+		replica := nodes.Replicas(master)[0]
+		master.Kill()
+		testkit.Must(t, master.Wipe())
+		testkit.Until(t, "election", func() bool { return nodes.Master(cfg.Slot) == replica })
+		testkit.Must(t, nodes.Replace(t.Context(), master, replica))
+		testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
+		for i, load := range loads {
+			stops[i]()
+			missing := 0
+			for _, key := range load.answered {
+				if ask(t, replica, "EXISTS", key) != "1" {
+					missing++
 				}
 			}
-		})
-	})
+			t.Logf("%d changes were answered, %d not", len(load.answered), load.refused)
+			if missing > 0 {
+				t.Errorf("%d of %d answered changes are missing", missing, len(load.answered))
+			}
+		}
+	}
 }
 
 // setter sets one key after another from some goroutines, and notes those that were answered.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/background"
 	"flashsale/internal/serve/eventloop/looptest"
@@ -24,13 +27,22 @@ func slotOf(c *launch.Cluster) Config {
 	return Config{Address: c.Seeds(), Cluster: true, Slot: Slot(tag), Timeout: patient}
 }
 
-// onClusters runs a test on a cluster of each program, with both engines in turn.
-func onClusters(t *testing.T, masters, replicas int,
-	test func(t *testing.T, nodes *launch.Cluster, loop Loop)) {
+// onClusters runs a test on a cluster of each program, all at once: they mostly wait.
+func onClusters(t *testing.T, masters, replicas int, test func(t *testing.T, nodes *launch.Cluster),
+	args ...string) {
 	redistest.OnPrograms(t, func(t *testing.T, program string) {
-		nodes := redistest.Cluster(t, program, masters, replicas)
-		onEngines(t, func(t *testing.T, loop Loop) { test(t, nodes, loop) })
+		t.Parallel()
+		test(t, redistest.Cluster(t, program, masters, replicas, args...))
 	})
+}
+
+// ofEngines are connections with each engine.
+func ofEngines(t *testing.T, cfg Config, opts Options) (both [2]*Conn) {
+	for i, loop := range []Loop{nil, looptest.Run(t)} {
+		opts.Loop = loop
+		both[i] = connect(t, cfg, opts)
+	}
+	return both
 }
 
 func ask(t *testing.T, n *launch.ClusterNode, words ...string) string {
@@ -110,14 +122,46 @@ func (k *caller) check(t *testing.T) {
 	}
 }
 
-func TestSlotOfACluster(t *testing.T) {
-	onClusters(t, 3, 0, func(t *testing.T, nodes *launch.Cluster, loop Loop) {
-		for name, test := range map[string]func(*testing.T, *launch.Cluster, Loop){
-			"moves": testSlotMoves, "half moved": testHalfMovedSlot, "another slot": testKeyOfAnotherSlot,
-		} {
-			t.Run(name, func(t *testing.T) { test(t, nodes, loop) })
-		}
+// TestCluster has one cluster of each program. Each of its tests leaves that as it was: three masters with a
+// replica, and the slot of the keys where it began.
+func TestCluster(t *testing.T) {
+	onClusters(t, 3, 1, func(t *testing.T, nodes *launch.Cluster) {
+		onEngines(t, func(t *testing.T, loop Loop) {
+			t.Run("slot moves", func(t *testing.T) { testSlotMoves(t, nodes, loop) })
+			t.Run("slot is half moved", func(t *testing.T) { testHalfMovedSlot(t, nodes, loop) })
+			t.Run("key of another slot", func(t *testing.T) { testKeyOfAnotherSlot(t, nodes, loop) })
+		})
+		t.Run("nodes without names", func(t *testing.T) { testNodesWithoutNames(t, nodes) })
+		t.Run("master is away", func(t *testing.T) { testMasterIsAway(t, nodes) })
+		t.Run("master is lost with its disk", func(t *testing.T) { testMasterIsLost(t, nodes) })
 	})
+}
+
+// otherMasters are those that do not have a slot.
+func otherMasters(nodes *launch.Cluster, slot int) (others []*launch.ClusterNode) {
+	home := nodes.Master(slot)
+	for _, n := range nodes.Nodes {
+		if n != home && len(nodes.Replicas(n)) > 0 {
+			others = append(others, n)
+		}
+	}
+	return others
+}
+
+// awaitAgreement returns the master of a slot once all nodes know it. A replica that had not heard of a move
+// would not take the slot over.
+func awaitAgreement(t *testing.T, nodes *launch.Cluster, slot int) (master *launch.ClusterNode) {
+	t.Helper()
+	master = nodes.Master(slot)
+	testkit.Until(t, "nodes that agree on a slot", func() bool {
+		return !slices.ContainsFunc(nodes.Nodes, func(n *launch.ClusterNode) bool {
+			topo, err := Topology(t.Context(), Config{Address: n.Address, Timeout: patient})
+			return err != nil || !slices.ContainsFunc(topo, func(node radix.ClusterNode) bool {
+				return node.Addr == master.Address && holds(node, slot)
+			})
+		})
+	})
+	return master
 }
 
 // A connection follows its slot from master to master while calls flow. No call is lost or carried out
@@ -125,7 +169,7 @@ func TestSlotOfACluster(t *testing.T) {
 // with a key that does not exist before.
 func testSlotMoves(t *testing.T, nodes *launch.Cluster, loop Loop) {
 	slot := Slot(tag)
-	for _, n := range nodes.Nodes {
+	for _, n := range append(otherMasters(nodes, slot), nodes.Master(slot)) {
 		ask(t, n, "FLUSHALL")
 	}
 	add := NewScript("local n = {} for i, k in ipairs(KEYS) do n[i] = redis.call('INCR', k) end return n").
@@ -148,11 +192,8 @@ func testSlotMoves(t *testing.T, nodes *launch.Cluster, loop Loop) {
 		k.c = c
 		stops = append(stops, k.run(t))
 	}
-	for i := range 3 {
-		from, to := nodes.Master(slot), nodes.Nodes[i%3]
-		if from == to {
-			continue
-		}
+	for _, to := range append(otherMasters(nodes, slot), nodes.Master(slot)) {
+		from := nodes.Master(slot)
 		testkit.Must(t, nodes.BeginMove(slot, from, to))
 		time.Sleep(20 * time.Millisecond) // calls go on
 		testkit.Must(t, nodes.MoveKeys(slot, from, to))
@@ -181,11 +222,7 @@ func testHalfMovedSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
 	hasty := slotOf(nodes)
 	hasty.Timeout = 300 * time.Millisecond
 	inHaste := connect(t, hasty, opts)
-	from := nodes.Master(slot)
-	to := nodes.Nodes[0]
-	if to == from {
-		to = nodes.Nodes[1]
-	}
+	from, to := nodes.Master(slot), otherMasters(nodes, slot)[0]
 	ask(t, from, "SET", tag+"old", "10")
 	testkit.Must(t, nodes.BeginMove(slot, from, to))
 
@@ -217,6 +254,7 @@ func testHalfMovedSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
 		t.Errorf("a script after the move: %d, %v", sum, err)
 	}
 	testkit.Must(t, do(c, Command(new(int64), "DEL", tag+"old", tag+"new")))
+	testkit.Must(t, nodes.MoveSlot(slot, from))
 }
 
 // A call with a key of another slot does not move the connection.
@@ -233,45 +271,85 @@ func testKeyOfAnotherSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
 	testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
 }
 
+// Nodes that give no hosts, in CLUSTER SLOTS and in MOVED, are where the node is that was asked.
+func testNodesWithoutNames(t *testing.T, nodes *launch.Cluster) {
+	prefer := func(kind string) {
+		for _, n := range nodes.Nodes {
+			ask(t, n, "CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
+		}
+	}
+	defer prefer("ip")
+	for _, kind := range []string{"unknown-endpoint", "hostname"} {
+		prefer(kind)
+		conns := ofEngines(t, slotOf(nodes), Options{})
+		topo, err := Topology(t.Context(), slotOf(nodes))
+		testkit.Must(t, err)
+		for _, node := range topo {
+			if !strings.HasPrefix(node.Addr, "127.0.0.1:") ||
+				node.SecondaryOfAddr != "" && !strings.HasPrefix(node.SecondaryOfAddr, "127.0.0.1:") {
+				t.Errorf("%s: the node %+v", kind, node)
+			}
+		}
+		home := nodes.Master(Slot(tag))
+		for _, to := range []*launch.ClusterNode{otherMasters(nodes, Slot(tag))[0], home} {
+			testkit.Must(t, nodes.MoveSlot(Slot(tag), to))
+			for _, c := range conns {
+				if err := do(c, Command(new(string), "SET", tag, "1")); err != nil {
+					t.Errorf("%s: after a move: %v", kind, err)
+				}
+			}
+		}
+	}
+}
+
 // The master of the slot is killed, or hangs. Calls fail until its replica is elected, and not much longer;
 // another slot does not notice. At the end of a round the old master is a replica, which the next round
 // elects.
-func TestMasterIsAway(t *testing.T) {
-	onClusters(t, 3, 1, func(t *testing.T, nodes *launch.Cluster, loop Loop) {
-		cfg := slotOf(nodes)
-		cfg.Timeout = time.Second
-		c := connect(t, cfg, Options{Loop: loop, Scripts: []*Script{NewScript("return 1")}})
-		slot := cfg.Slot
-		cfg.Slot = Slot("bar")
-		other := connect(t, cfg, Options{Loop: loop})
-		for _, killed := range []bool{true, false} {
-			master := nodes.Master(slot)
-			replica := nodes.Replicas(master)[0]
-			testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
-			if killed {
-				master.Kill()
-			} else {
-				testkit.Must(t, master.Signal(syscall.SIGSTOP))
-			}
-			testkit.Until(t, "election", func() bool {
-				if err := do(other, Command(new(int64), "EXISTS", "bar")); err != nil {
+func testMasterIsAway(t *testing.T, nodes *launch.Cluster) {
+	cfg := slotOf(nodes)
+	slot := cfg.Slot
+	cfg.Slot = Slot("bar")
+	others := ofEngines(t, cfg, Options{})
+	cfg.Slot, cfg.Timeout = slot, time.Second
+	conns := ofEngines(t, cfg, Options{Scripts: []*Script{NewScript("return 1")}})
+	for _, killed := range []bool{true, false} {
+		master := awaitAgreement(t, nodes, slot)
+		replica := nodes.Replicas(master)[0]
+		for _, c := range conns {
+			testkit.Until(t, "calls", func() bool { return do(c, Command(new(string), "SET", tag, "1")) == nil })
+		}
+		if killed {
+			master.Kill()
+		} else {
+			testkit.Must(t, master.Signal(syscall.SIGSTOP))
+		}
+		testkit.Until(t, "election", func() bool {
+			for i, c := range others {
+				if err := do(c, Command(new(int64), "EXISTS", "bar")); err != nil {
 					t.Errorf("another slot: %v", err)
 				}
-				_ = do(c, Command(new(string), "SET", tag, "1")) // it may work before this test knows it
-				role, err := replica.Ask("INFO", "replication")
-				return err == nil && strings.Contains(role, "role:master")
-			})
-			elected := time.Now()
+				send(conns[i], Command(new(string), "SET", tag, "1"), freed{}) // it may work before this test knows it
+			}
+			role, err := replica.Ask("INFO", "replication")
+			return err == nil && strings.Contains(role, "role:master")
+		})
+		elected := time.Now()
+		for _, c := range conns {
 			testkit.Until(t, "calls after the election", func() bool {
 				return do(c, Command(new(string), "SET", tag, "2")) == nil
 			})
-			t.Logf("killed %v: calls work %v after the election", killed, time.Since(elected))
-			if killed {
-				testkit.Must(t, master.Start(t.Context()))
-			} else {
-				testkit.Must(t, master.Signal(syscall.SIGCONT))
-			}
-			testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
 		}
-	})
+		t.Logf("killed %v: calls work %v after the election", killed, time.Since(elected))
+		if killed {
+			testkit.Must(t, master.Start(t.Context()))
+		} else {
+			testkit.Must(t, master.Signal(syscall.SIGCONT))
+		}
+		testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
+	}
 }
+
+// freed is the end of a call that no goroutine waits for.
+type freed struct{}
+
+func (freed) Complete(x *Call) { x.Free() }

@@ -23,7 +23,7 @@ func unix(s *redistest.Server) Config {
 func onEach(t *testing.T, test func(t *testing.T, cfg Config, loop Loop)) {
 	onEngines(t, func(t *testing.T, loop Loop) { test(t, unix(redistest.Start(t)), loop) })
 	t.Run("memory", func(t *testing.T) {
-		test(t, Config{Network: "tcp", Address: redistest.Memory(t), Timeout: patient}, nil)
+		test(t, Config{Network: "tcp", Address: redistest.MemoryToo(t), Timeout: patient}, nil)
 	})
 }
 

@@ -157,7 +157,7 @@ func inspect(ctx context.Context, cfg Config, nodes []Node) {
 
 func (n *Node) inspect(ctx context.Context, cfg Config) error {
 	one := cfg.node(n.Address, cfg.Timeout)
-	if cfg.Network == "unix" {
+	if cfg.Network == "unix" && n.Master == "" { // a replica has told its host and port
 		one.Network = cfg.Network
 	}
 	l, err := dial(ctx, one, 0)

@@ -77,6 +77,7 @@ func (c *Conn) use(ctx context.Context, l *Link) error {
 	defer l.Close()
 	if c.fence != nil {
 		c.fence.since.Store(0)
+		c.fence.alone = false // it may be another master
 		defer c.keepCounting(ctx, l)()
 	}
 	if c.loop != nil {

@@ -39,13 +39,21 @@ func readTopology(ctx context.Context, cfg Config, nodes []string) (topo radix.C
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the slots of the cluster at %s: %w", cfg.Address, err)
 	}
-	for i, node := range topo { // a node that has met no other does not know its own host
-		if port, unknown := strings.CutPrefix(node.Addr, ":"); unknown {
-			host, _, _ := net.SplitHostPort(asked)
-			topo[i].Addr = net.JoinHostPort(host, port)
-		}
+	host, _, _ := net.SplitHostPort(asked)
+	for i := range topo {
+		topo[i].Addr = withHost(topo[i].Addr, host)
+		topo[i].SecondaryOfAddr = withHost(topo[i].SecondaryOfAddr, host)
 	}
 	return topo, nil
+}
+
+// withHost puts a host in the address of a node whose host is unknown, "" or "?": the node has met no other
+// yet, or cluster-preferred-endpoint-type says so.
+func withHost(address, host string) string {
+	if port, unknown := strings.CutPrefix(strings.TrimPrefix(address, "?"), ":"); unknown {
+		return net.JoinHostPort(host, port)
+	}
+	return address
 }
 
 // addresses are those of the seeds or sentinels.

@@ -2,9 +2,11 @@ package redistest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // A cluster serves, a slot moves with its keys, a replica takes the place of a killed master, and the old
@@ -28,6 +30,16 @@ func TestCluster(t *testing.T) {
 		for _, wipe := range []bool{false, true} {
 			master := c.Master(slot)
 			replica := c.Replicas(master)[0]
+			hasKeys := func(n *launch.ClusterNode) func() bool {
+				return func() bool {
+					count, err := n.Ask("CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(slot))
+					return err == nil && count == "3"
+				}
+			}
+			testkit.Until(t, "replica that has heard of the move", func() bool {
+				known, err := replica.Ask("CLUSTER", "NODES")
+				return err == nil && strings.Contains(known, fmt.Sprint(" ", slot)) && hasKeys(replica)()
+			})
 			master.Kill()
 			testkit.Until(t, "replica that takes over", func() bool { return c.Master(slot) == replica })
 			if wipe {
@@ -37,10 +49,7 @@ func TestCluster(t *testing.T) {
 				testkit.Must(t, master.Start(t.Context()))
 			}
 			testkit.Must(t, c.AwaitReady(t.Context(), 3))
-			testkit.Until(t, "all keys at the old master", func() bool {
-				n, err := master.Ask("CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(slot))
-				return err == nil && n == "3"
-			})
+			testkit.Until(t, "all keys at the old master", hasKeys(master))
 		}
 	})
 }

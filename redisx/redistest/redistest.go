@@ -62,11 +62,21 @@ func Memory(tb testing.TB) string {
 	return miniredis.RunT(tb).Addr()
 }
 
+// MemoryToo is Memory for a test that also runs on a real redis-server. With -short under the race detector
+// the test is skipped: all its time goes into the engine's interpreter of Lua, which is not ours.
+func MemoryToo(tb testing.TB) string {
+	tb.Helper()
+	if testkit.Race && testing.Short() {
+		tb.Skip("only redis-server in short tests under the race detector")
+	}
+	return Memory(tb)
+}
+
 // OnEach runs a test on a real redis-server and on the in-memory engine.
 func OnEach(t *testing.T, test func(t *testing.T, network, address string)) {
 	t.Helper()
 	t.Run("redis-server", func(t *testing.T) { test(t, "unix", Start(t).Socket) })
-	t.Run("memory", func(t *testing.T) { test(t, "tcp", Memory(t)) })
+	t.Run("memory", func(t *testing.T) { test(t, "tcp", MemoryToo(t)) })
 }
 
 // Command runs one command on a connection of its own, on either engine. The receiver is as for radix.Cmd.

@@ -13,8 +13,11 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// ErrNoPastSale means that Redis does not keep an ended sale with that id.
-var ErrNoPastSale = errors.New("redis keeps no such sale of the past")
+// Why the orders of an ended sale cannot be read.
+var (
+	ErrNoPastSale = errors.New("redis keeps no such sale of the past")
+	ErrIncomplete = errors.New("orders are missing; restore the data of that Redis")
+)
 
 // Past is an ended sale that Redis keeps, on a connection of its own. It is for one goroutine.
 type Past struct {
@@ -30,18 +33,57 @@ type Past struct {
 	seen   map[uint32]struct{}
 }
 
-// OpenPast finds an ended sale. Errors: ErrNoPastSale, or why Redis cannot be asked.
+// OpenPast finds an ended sale. Errors: ErrNoPastSale, ErrIncomplete if a slice has lost orders, or why the
+// Redis of a slice cannot be asked.
 func OpenPast(ctx context.Context, cfg redisx.Config, id string) (*Past, error) {
 	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return nil, err
 	}
 	p := &Past{ID: id, link: l, cfg: cfg, cursor: "0", seen: map[uint32]struct{}{}}
-	if err := p.find(); err != nil {
+	if err = p.find(); err == nil {
+		err = p.checkSlices(ctx)
+	}
+	if err != nil {
 		l.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// checkSlices returns an error if a slice does not answer or does not have all its orders: without the
+// orders of a slice the sale would look as if it had sold less.
+func (p *Past) checkSlices(ctx context.Context) error {
+	if p.cfg.Slices <= 1 {
+		return nil
+	}
+	for slice := range p.cfg.Slices {
+		if err := p.checkSlice(ctx, slice); err != nil {
+			return fmt.Errorf("cannot read slice %s of sale %s in Redis at %s: %w", p.cfg.KeysOf(p.ID, slice).Tag,
+				p.ID, p.cfg.Slice(slice).Address, err)
+		}
+	}
+	return nil
+}
+
+func (p *Past) checkSlice(ctx context.Context, slice int) error {
+	l, err := pipeline.Dial(ctx, p.cfg.Slice(slice))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var fields, placed, kept int64
+	tag := p.cfg.KeysOf(p.ID, slice).Tag
+	stock := keptStockPrefix + p.ID + tag
+	x := pipeline.Command(&fields, "HLEN", stock).Command(&radix.Maybe{Rcv: &placed}, "HGET", stock, "orders").
+		Command(&kept, "HLEN", keptOrdersPrefix+p.ID+tag)
+	if err := l.Do(x, p.cfg.Timeout); err != nil {
+		return err
+	}
+	if fields == 0 || kept != placed {
+		return fmt.Errorf("%w: it has %d of %d", ErrIncomplete, kept, placed)
+	}
+	return nil
 }
 
 func (p *Past) find() error {

@@ -16,46 +16,64 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
+// comparison runs bench compare with these rounds and buyers at once, 200 orders each time.
+func comparison(t *testing.T, sides []string, rounds, buyers string) *compare.Report {
+	t.Helper()
+	task := parsed[*compareTask](t, "compare", strings.Join(sides, "|"), "-rounds", rounds, "-orders", "200",
+		"-concurrency", buyers, "-seed", "7")
+	rep, err := compare.Run(t.Context(), task.opt, io.Discard)
+	testkit.Must(t, err)
+	return rep
+}
+
 func TestCompareFloorWithProduct(t *testing.T) {
 	requireTool(t, "redis-server")
 	const crowded = "VIEWERS=10 STORE=own product -workers 1"
 	names := []string{"floor", "SERVERS=2 product -workers 1", crowded, "product -slices 4",
-		"REDIS=2 product -workers 1", "CLUSTER=3 product -workers 1"}
-	task := parsed[*compareTask](t, "compare", strings.Join(names, "|"), "-rounds", "2", "-orders", "200",
-		"-concurrency", "8,20", "-seed", "7")
-	rep, err := compare.Run(t.Context(), task.opt, io.Discard)
-	testkit.Must(t, err)
+		"REDIS=2 product -workers 1", "CLUSTER=3 product -workers 1", "REPLICAS=1 product -ack replica"}
+	rep := comparison(t, names, "1", "20")
+	if len(rep.Tables) != 1 {
+		t.Fatalf("%+v", rep)
+	}
+	for i, name := range names {
+		s := rep.Tables[0].Sides[i]
+		if s.Side != name || len(s.Trials) != 1 {
+			t.Fatalf("side %d = %+v", i, s)
+		}
+		sells := i > 0
+		if trial := s.Trials[0]; trial.Flows != 200 || trial.Placed != 200 || (trial.Checks == 10) != sells ||
+			trial.CPU.App <= 0 || (trial.CPU.Redis > 0) != sells || trial.CPU.Generator <= 0 ||
+			trial.CPU.Total < trial.CPU.App || trial.WorkerMemory < 1<<20 ||
+			trial.OrderP99 < trial.OrderP50 || i == 2 && trial.CrowdHeld != 10 ||
+			(trial.OrdersByScript > 0) != (sells && i != 2) {
+			t.Errorf("%s: trial %+v", name, trial)
+		}
+	}
+	var out bytes.Buffer
+	testkit.Must(t, writeComparison(&out, rep))
+	for _, want := range []string{"20 buyers at once ", "  10 viewers: ",
+		"  audit: 6 runs, 60 checks, no violation\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// Each number of buyers has a table, and each round a run of each side.
+func TestCompareInRounds(t *testing.T) {
+	rep := comparison(t, []string{"floor", "floor -workers 1"}, "2", "8,20")
 	if len(rep.Tables) != 2 || rep.Tables[0].Concurrency != 8 || rep.Tables[1].Concurrency != 20 {
 		t.Fatalf("%+v", rep)
 	}
 	for _, table := range rep.Tables {
-		for i, name := range names {
-			s := table.Sides[i]
-			if s.Side != name || len(s.Trials) != 2 {
-				t.Fatalf("side %d = %+v", i, s)
-			}
-			for n, trial := range s.Trials {
-				sells := i > 0
-				if trial.Round != n+1 || trial.Flows != 200 || trial.Placed != 200 ||
-					(trial.Checks == 10) != sells ||
-					trial.CPU.App <= 0 || (trial.CPU.Redis > 0) != sells || trial.CPU.Generator <= 0 ||
-					trial.CPU.Total < trial.CPU.App || trial.WorkerMemory < 1<<20 ||
-					trial.OrderP99 < trial.OrderP50 || i == 2 && trial.CrowdHeld != 10 {
-					t.Errorf("%s: trial %+v", name, trial)
-				}
+		for _, s := range table.Sides {
+			if len(s.Trials) != 2 || s.Trials[0].Round != 1 || s.Trials[1].Round != 2 {
+				t.Errorf("%s: trials %+v", s.Side, s.Trials)
 			}
 		}
 		if base := table.Sides[0]; base.CPURatio != (compare.Spread{Median: 1, Min: 1, Max: 1}) ||
 			base.OrdersRatio != base.CPURatio {
 			t.Errorf("base against itself: %+v, %+v", base.CPURatio, base.OrdersRatio)
-		}
-	}
-	var out bytes.Buffer
-	testkit.Must(t, writeComparison(&out, rep))
-	for _, want := range []string{"8 buyers at once ", "  10 viewers: ",
-		"  audit: 10 runs, 100 checks, no violation\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 }

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == compare.FloorProgram {
 		main()
 	}
+	testkit.AtOnce(4)
 	os.Exit(m.Run())
 }
 
@@ -214,7 +215,7 @@ func TestSignalEndsLoadAndAudits(t *testing.T) {
 func TestDurationEndsLoad(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000",
-		"-duration", "100ms")
+		"-duration", "500ms")
 	if code != 0 || rep.Load.Interrupted || rep.Load.Placed == 0 || rep.Load.Placed != len(s.orders) {
 		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
 	}

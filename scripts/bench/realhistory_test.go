@@ -33,7 +33,10 @@ func TestSalesAreLinearizable(t *testing.T) {
 	}
 	for name, start := range stores {
 		for _, fault := range []string{"no fault", "worker killed", "Redis killed"} {
-			t.Run(name+", "+fault, func(t *testing.T) { sellOut(t, start(t), fault) })
+			t.Run(name+", "+fault, func(t *testing.T) {
+				t.Parallel()
+				sellOut(t, start(t), fault)
+			})
 		}
 	}
 }

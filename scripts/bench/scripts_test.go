@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
@@ -169,7 +169,7 @@ func TestThreeServersKept(t *testing.T) {
 		last = at
 	}
 	for _, server := range servers {
-		if !(&client.Client{Address: server, Timeout: time.Second, NewConnections: true}).Ready() {
+		if !(&client.Client{Address: server, Timeout: testkit.Patience, NewConnections: true}).Ready() {
 			t.Errorf("%s is not left running", server)
 		}
 	}

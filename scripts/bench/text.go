@@ -152,6 +152,11 @@ func (p *printer) compareTable(t compare.Table) {
 			s.OrdersRatio.Median, s.OrdersRatio.Min, s.OrdersRatio.Max, s.Side)
 	}
 	for _, s := range t.Sides {
+		if s.OrdersByScript > 0 {
+			p.line("  %5.1f orders in each EVALSHA  %s", s.OrdersByScript, s.Side)
+		}
+	}
+	for _, s := range t.Sides {
 		for _, trial := range s.Trials {
 			p.incidents(fmt.Sprintf("round %d of %s", trial.Round, s.Side), trial.Refusals, trial.Faults)
 		}

@@ -20,8 +20,16 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// patience bounds what hangs.
-const patience = testkit.Patience
+// Bounds on what hangs: commandMax on a block of the guide. The longest one moves 11,000 slots, one by one.
+const (
+	patience   = testkit.Patience
+	commandMax = 20 * patience
+)
+
+func TestMain(m *testing.M) {
+	testkit.AtOnce(6)
+	os.Exit(m.Run())
+}
 
 // start runs a program with PATH and env as its whole environment. It ends with the test at the latest.
 func start(t *testing.T, env []string, name string, args ...string) *launch.Process {
@@ -115,7 +123,7 @@ func get(client *http.Client, url string) int {
 // run carries out a command in a folder, with env added to the environment, and returns what it writes.
 func run(t *testing.T, folder string, env []string, command ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second // for what it left behind with its output open

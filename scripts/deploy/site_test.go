@@ -228,7 +228,7 @@ func (s *site) paste(t *testing.T, name string) (out string, ok bool) {
 		eval "$BLOCK"
 		status=$?
 		test "$before" = "$(umask) $- $PWD $(trap -p)" && echo the shell is as before, $status`
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.WaitDelay = time.Second // for what it left behind with its output open

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,13 +36,17 @@ type wires struct{ clients, bus *launch.Proxy }
 
 // startCluster starts the nodes and returns the servers' -redis-cluster.
 func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, err error) {
-	program := "redis-server"
-	if s.valkey {
-		program = cmp.Or(os.Getenv("VALKEY"), "valkey-server")
+	program, args := "redis-server", []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+	if s.valkey || s.setup.ack == ackDisk {
+		if program, err = exec.LookPath(cmp.Or(os.Getenv("VALKEY"), "valkey-server")); err != nil {
+			return "", fmt.Errorf("%w: %w", errImpossible, err)
+		}
 	}
-	args := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
-	if s.acked = s.setup.replicas > 0; s.acked {
+	if s.setup.ack != "" {
 		args = append(args, "--min-replicas-to-write", "1")
+	}
+	if s.setup.ack == ackDisk {
+		args = append(args, "--appendfsync", "always")
 	}
 	c := &cluster{}
 	s.cluster = c
@@ -55,10 +60,13 @@ func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, 
 		one := sale.Slice(i)
 		c.slots = append(c.slots, one.Slot)
 	}
-	if !s.setup.proxied {
-		return c.Seeds(), nil
+	switch {
+	case s.setup.skews:
+		return c.Seeds(), s.giveClock(ctx, c.Nodes[s.setup.masters-1])
+	case s.setup.proxied:
+		return c.wire(ctx)
 	}
-	return c.wire(ctx)
+	return c.Seeds(), nil
 }
 
 // wire leads all ways to the nodes through proxies, and returns the addresses for clients.

@@ -44,7 +44,7 @@ const usage = `drill makes the faults that a sale must survive, each on a real s
   go run ./scripts/drill                              every drill once
   go run ./scripts/drill -only redis-killed -seed 7   that one again, as it was
   go run ./scripts/drill -only slow-redis+worker-killed   two faults at once
-  go run ./scripts/drill -long                        the long form, about half an hour
+  go run ./scripts/drill -long                        the long form, about two hours
 
 `
 

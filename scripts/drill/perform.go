@@ -120,9 +120,6 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 // judge compares the result with the promises.
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.resumed, r.mayLose = s.resumed, s.mayLose
-	if r.drill.loses && !s.acked {
-		r.mayLose = rep.Load.Placed
-	}
 	r.memory, r.goroutines = watch.memory, watch.goroutines
 	r.judgeLoad(s, rep)
 	r.judgeProbes(s.probes)

@@ -86,6 +86,9 @@ func newServer(
 		s.chain, s.trust = certificate.ChainFile, certtest.Trust(certificate)
 		args = append(args, "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile)
 	}
+	if c.ack != "" {
+		args = append(args, "-ack", c.ack)
+	}
 	if c.masters > 0 {
 		args = append(args, "-redis-cluster", redis)
 	} else if redis != "" {

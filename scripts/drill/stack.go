@@ -33,11 +33,13 @@ type setup struct {
 	everysec bool   // appendfsync everysec instead of always
 	disk     bool   // the data of Redis lies on a small file system of its own
 	clock    bool   // the servers' clock can be made to jump
+	skews    bool   // the clock of one master can be made to jump
 	released bool   // the last server is the last released version
 	tls      bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
 	asides   bool   // servers beside those of the load, which the drill starts
 	masters  int    // of a Redis Cluster, in place of one Redis; 0: one Redis
 	replicas int    // of each master
+	ack      string // -ack of the servers; "" is local
 	stock    int    // of each food; 0 is stockDefault
 	talk     string // flags of the load of the conversation; "": the servers have none
 	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
@@ -63,7 +65,6 @@ type stack struct {
 	folder string
 	long   bool // more and longer faults
 	valkey bool // the nodes of a cluster are valkey-server
-	acked  bool // an order is answered once all replicas have it
 	paired bool // another fault goes on at the same time
 
 	disk    *disk
@@ -151,9 +152,6 @@ func (s *stack) startServer(ctx context.Context, i int, program, redis string, e
 	one, err := newServer(program, s.folder, i+1, s.setup, redis, s.alarms.prometheus.targets[i], env)
 	if err != nil {
 		return err
-	}
-	if s.acked {
-		one.program.Args = append(one.program.Args, "-ack", "replica")
 	}
 	s.servers = append(s.servers, one)
 	if s.setup.own {

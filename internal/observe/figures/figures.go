@@ -53,6 +53,15 @@ type Counters struct {
 	LogLinesDropped    Counter
 	ViewersDropped     Counter // of /live, too slow
 	Pace               Seconds // orders, as the live view shows them
+
+	PushPublishes   Counter   // publications with a subscriber here
+	PushDeliveries  Counter   // of publications to connections
+	PushDropped     Counter   // connections that were too slow
+	PushRecovered   Counter   // subscriptions that missed nothing
+	PushUnrecovered Counter   // subscriptions that must fetch the history
+	PushHooks       Counter   // posts for users who were not connected
+	PushHooksLost   Counter   // messages that the hook did not get
+	PushLag         Durations // from storing a message to sending it
 }
 
 // Redis are the figures of connections to Redis.
@@ -72,12 +81,13 @@ type Gauges struct {
 	QueueCallsMax  Gauge
 	StockRead      Gauge // when the stock was last read, Unix nanoseconds; 0 for never
 	Viewers        Gauge // of /live
-	_              [16]byte
+	Pushed         Gauge // connections of the push service
+	_              [8]byte
 }
 
 func (g *Gauges) reset() {
 	for _, gauge := range []*Gauge{&g.Connections, &g.ConnectionsMax, &g.QueueCalls, &g.QueueCallsMax,
-		&g.StockRead, &g.Viewers} {
+		&g.StockRead, &g.Viewers, &g.Pushed} {
 		gauge.Set(0)
 	}
 }

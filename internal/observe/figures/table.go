@@ -122,6 +122,26 @@ var (
 		func(c *Counters) uint64 { return c.Heartbeats.Value() })
 	PresenceLookups = counter("presence_lookups_total", "Statuses of users that were read from Redis.",
 		func(c *Counters) uint64 { return c.PresenceLookups.Value() })
+	PushConnections = each("push_connections", "Connections of the push service that are open.",
+		func(g *Gauges) *Gauge { return &g.Pushed })
+	PushPublishes = counter("push_publishes_total", "Publications to a channel with a subscriber.",
+		func(c *Counters) uint64 { return c.PushPublishes.Value() })
+	PushDeliveries = counter("push_deliveries_total", "Publications that were sent to a connection.",
+		func(c *Counters) uint64 { return c.PushDeliveries.Value() })
+	PushDropped = counter("push_dropped_total", "Connections that were too slow.",
+		func(c *Counters) uint64 { return c.PushDropped.Value() })
+	PushRecoveries = counted("push_recoveries_total",
+		"Subscriptions that continued at a position; recovered is true if nothing was missing.",
+		func(c *Counters) []Value {
+			return []Value{{Labels: []string{"true"}, Number: float64(c.PushRecovered.Value())},
+				{Labels: []string{"false"}, Number: float64(c.PushUnrecovered.Value())}}
+		}, "recovered")
+	PushLag = measured("push_lag_seconds", "From storing a message to sending it.",
+		func(c *Counters) []Value { return distribution(c.PushLag.Read()) })
+	PushHooks = counter("push_offline_posts_total", "Posts for messages to users who were not connected.",
+		func(c *Counters) uint64 { return c.PushHooks.Value() })
+	PushHooksLost = counter("push_offline_lost_total", "Messages that the hook did not get or did not want.",
+		func(c *Counters) uint64 { return c.PushHooksLost.Value() })
 
 	CertificateEnd = set("certificate_expiry_timestamp_seconds", "When the certificate ends, Unix time.")
 	LinesDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped.",

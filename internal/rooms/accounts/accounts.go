@@ -14,6 +14,7 @@ import (
 	"context"
 	_ "embed" // the scripts
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,9 @@ type Config struct {
 
 	// Hash hashes a password as Argon2id does, one at a time. Without it nobody registers or logs in here.
 	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
+
+	// Ended hears of users who have logged out everywhere; nil: it is not told.
+	Ended func(user uint32)
 
 	// The users of the catalogue.
 	UserOf   func(name []byte) (user uint32, found bool)
@@ -81,6 +85,11 @@ func (a *Accounts) Run(ctx context.Context) error {
 	err := a.redis.Run(ctx)
 	hearing.Wait()
 	return err
+}
+
+// Up reports whether all parts can be reached.
+func (a *Accounts) Up() bool {
+	return !slices.ContainsFunc(a.redis.Conns(), func(c *pipeline.Conn) bool { return !c.Up() })
 }
 
 // do sends a call to a part.

@@ -134,10 +134,22 @@ func (a *Accounts) setBlock(command string, by, user uint32) error {
 	return a.do(part, pipeline.Command(new(int64), command, key, idText(by)))
 }
 
-// Blocked reports whether a user is blocked by another.
-func (a *Accounts) Blocked(by, user uint32) (bool, error) {
-	part, key := userKey("blockers", user)
-	var blocked int64
-	err := a.do(part, pipeline.Command(&blocked, "SISMEMBER", key, idText(by)))
-	return blocked == 1, err
+// EitherBlocks reports whether a user has blocked one of the others, or one of them the user.
+func (a *Accounts) EitherBlocks(user uint32, others []uint32) (bool, error) {
+	if len(others) == 0 {
+		return false, nil
+	}
+	part, contacts := userKey("contacts", user)
+	_, blockers := userKey("blockers", user)
+	own, by := []string{"HMGET", contacts}, []string{"SMISMEMBER", blockers}
+	for _, other := range others {
+		own, by = append(own, idText(other)), append(by, idText(other))
+	}
+	var values []string
+	var blocked []int64
+	if err := a.do(part, pipeline.Command(&values, own...).Command(&blocked, by...)); err != nil {
+		return false, err
+	}
+	has := slices.ContainsFunc(values, func(value string) bool { return contactOf(0, value).Blocked })
+	return has || slices.Contains(blocked, 1), nil
 }

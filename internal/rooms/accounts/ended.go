@@ -46,28 +46,33 @@ func (e *ended) last(end int64) (expires int64) {
 	return time.Unix(end/1000+1, 0).Add(e.ttl - 1).Unix()
 }
 
-// add notes the ends of some users, in Unix milliseconds.
-func (e *ended) add(ends map[uint32]int64) {
+// add notes the ends of some users, in Unix milliseconds, and returns the users whose end was not known.
+func (e *ended) add(ends map[uint32]int64) (news []uint32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	fresh := map[uint32]map[uint32]int64{}
 	for user, end := range ends {
+		expires := e.last(end)
 		shard := fresh[user%endedShards]
 		if shard == nil {
 			shard = map[uint32]int64{}
 			if old := e.shards[user%endedShards].Load(); old != nil {
-				if expires := e.last(end); (*old)[user] >= expires { // known
+				if (*old)[user] >= expires { // known
 					continue
 				}
 				maps.Copy(shard, *old)
 			}
 			fresh[user%endedShards] = shard
 		}
-		shard[user] = max(shard[user], e.last(end))
+		if shard[user] < expires {
+			shard[user] = expires
+			news = append(news, user)
+		}
 	}
 	for i, shard := range fresh {
 		e.shards[i].Store(&shard)
 	}
+	return news
 }
 
 // sweep forgets users whose tokens of before have expired.
@@ -124,7 +129,11 @@ func (a *Accounts) hearEnds() error {
 				latest = max(latest, end)
 			}
 		}
-		a.ended.add(ends)
+		for _, user := range a.ended.add(ends) {
+			if a.cfg.Ended != nil {
+				a.cfg.Ended(user)
+			}
+		}
 		if len(rows) < 2*endedPage {
 			a.ended.heard = latest
 			return nil

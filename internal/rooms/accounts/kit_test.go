@@ -50,9 +50,7 @@ func run(tb testing.TB, cfg Config) *Accounts {
 	testkit.KeepLog(tb)
 	a := New(cfg)
 	testkit.Background(tb, a.Run)
-	for _, conn := range a.redis.Conns() {
-		testkit.Until(tb, "connection", conn.Up)
-	}
+	testkit.Until(tb, "connection", a.Up)
 	return a
 }
 

@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,8 +85,9 @@ func testDatabaseAway(t *testing.T, server *launch.MariaDB) {
 	server.Restart(t)
 	s.await(t, 99)
 	s.check(t, users(2, 100)...)
-	testkit.Until(t, "line about the end", func() bool {
-		return log.Count("the database is no longer behind the sale") == 1
+	testkit.Until(t, "line about the end", func() bool { // a slow machine is behind at other times too
+		text := log.String()
+		return strings.LastIndex(text, "no longer behind the sale") > strings.LastIndex(text, "is behind the sale")
 	})
 	if n := log.Count("orders do not get into the database"); n != 1 {
 		t.Errorf("the fault is logged %d times, want once", n)

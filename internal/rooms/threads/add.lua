@@ -50,7 +50,8 @@ local now = milliseconds(ARGV[7])
 if role == "o" then owners = owners + 1 end
 local _, commas = string.gsub(shown, ",", "")
 if commas + 1 < shownMax then shown = shown .. "," .. user end
-redis.call("HSET", members, user, close({ role = role, joined = last, read = last, muted = 0, nickname = "" }))
+local new = { role = role, joined = last, read = last, muted = 0, nickname = "" }
+redis.call("HSET", members, user, close(new))
 if large == "" and count > tonumber(fanout) then
    large = "1"
    tell(log, state, now, id, "grown", large, 0, 0, 0, "")

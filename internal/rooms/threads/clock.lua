@@ -10,4 +10,4 @@ end
 
 local function milliseconds(now) return math.floor(microseconds(now) / 1000) end
 
-local function whole(n) return string.format("%.0f", n) end
+local function whole(n) return string.format("%.0f", tonumber(n)) end

@@ -10,8 +10,9 @@
 -- ARGV[4]  milliseconds that followed entries stay for those who tail the log
 -- ARGV[5]  now, in Unix milliseconds; "" for the clock of Redis
 -- ARGV[6]  threads to trim, most
--- Returns texts: 1 if the keeper has the lease, 0 if another one has it; the position up to which the log was
--- followed; that of its newest entry; now, in Unix milliseconds; then the threads that are to be trimmed.
+-- Returns texts: 1 if the keeper has the lease, 0 if another one has it; the position up to which the log
+-- was followed; that of its newest entry; now, in Unix milliseconds; then the threads that are to be
+-- trimmed.
 -- What was followed is noted whoever has the lease: it is a fact.
 
 local lease, state, log, trim = unpack(KEYS)

@@ -102,10 +102,12 @@ func (k *Keeper) step(part int) (busy, held bool, err error) {
 	return l.newest > l.done || len(l.due) > 0, true, nil
 }
 
-// hold takes or keeps the lease of a part. upto is the position up to which the log was followed, "" for none.
+// hold takes or keeps the lease of a part. upto is the position up to which the log was followed, "" for
+// none.
 func (k *Keeper) hold(part int, upto string) (l lease, err error) {
 	var r []string
-	keys := []string{partKey(part, "lease"), partKey(part, "state"), partKey(part, "log"), partKey(part, "trim")}
+	keys := []string{partKey(part, "lease"), partKey(part, "state"), partKey(part, "log"),
+		partKey(part, "trim")}
 	err = k.do(part, holdScript.Call(&r, keys, k.name, strconv.FormatInt(leaseLength.Milliseconds(), 10), upto,
 		strconv.FormatInt(followedStay.Milliseconds(), 10), k.cfg.now(), strconv.Itoa(trimThreads)))
 	if err != nil {
@@ -122,7 +124,8 @@ func (k *Keeper) do(part int, x *pipeline.Call) error {
 	return k.redis.Part(part).Do(x)
 }
 
-// follow makes the lists follow the entries of a log that come after a position, at most tailEntries of them.
+// follow makes the lists follow the entries of a log that come after a position, at most tailEntries of
+// them.
 func (k *Keeper) follow(part int, after int64) error {
 	var found []radix.StreamEntry
 	err := k.do(part, pipeline.Command(&found, "XRANGE", partKey(part, "log"),
@@ -313,7 +316,8 @@ func (s *steps) add(user uint32, e Entry, what string) {
 	s.list = append(s.list, listStep{of, e.Position, what})
 }
 
-// apply changes the lists of users of a part as the log of a part says, up to a position; 0: more steps come.
+// apply changes the lists of users of a part as the log of a part says, up to a position; 0: more steps
+// come.
 func (k *Keeper) apply(from, to int, s *steps, upto int64) error {
 	for rest := s.list; ; {
 		now := rest[:min(len(rest), keeperSteps)]
@@ -358,7 +362,7 @@ func (k *Keeper) followArgs(from, to int, list []listStep, upto string) (keys, a
 func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	var fields []string
 	var found []radix.StreamEntry
-	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first")
+	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first", "created")
 	x.Command(&found, "XRANGE", threadKey(thread)+":messages", "-", "+", "COUNT", strconv.Itoa(trimMessages))
 	if err := k.do(part, x); err != nil {
 		return err
@@ -393,5 +397,5 @@ func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	}
 	return k.do(part, trimScript.Call(new(int64), keysOf(thread, "", "messages", "trim"), thread,
 		strconv.FormatInt(max(upto, 0), 10), strconv.Itoa(k.cfg.MessagesMax),
-		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10)))
+		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10), fields[2]))
 }

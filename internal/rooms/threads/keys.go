@@ -10,8 +10,8 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Every key of the room. <tag> is the hash tag of a part (pipeline.PartTag): of a thread's part in the keys of
-// a thread, of a user's part in the keys of a user. README.md has the bytes.
+// Every key of the room. <tag> is the hash tag of a part (pipeline.PartTag): of a thread's part in the keys
+// of a thread, of a user's part in the keys of a user. README.md has the bytes.
 //
 //	thread:<tag>:<id>             hash        kind, created, updated (Unix ms), last,   until the group ends
 //	                                          first (oldest message in Redis), members,

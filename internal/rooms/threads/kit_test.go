@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mediocregopher/radix/v4"
+
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
@@ -14,8 +16,8 @@ import (
 func newClock() *roomtest.Clock { return roomtest.NewClock(time.UnixMilli(1_800_000_000_000)) }
 
 func config(redis pipeline.Config, c *roomtest.Clock) Config {
-	return Config{Redis: []pipeline.Config{redis}, Fanout: 5, MessagesMax: 20, AgeMax: 24 * time.Hour, Sale: "now",
-		Now: c.Now}
+	return Config{Redis: []pipeline.Config{redis}, Fanout: 5, MessagesMax: 20, AgeMax: 24 * time.Hour,
+		Sale: "now", Now: c.Now}
 }
 
 // onEach runs a test on both engines of Redis.
@@ -78,3 +80,13 @@ func is(tb testing.TB, err, want error) {
 }
 
 func at[T any](v T) *T { return &v }
+
+// entries are those of the log of a part.
+func (t *Threads) entries(tb testing.TB, part int) (list []Entry) {
+	tb.Helper()
+	for _, found := range roomtest.Ask[[]radix.StreamEntry](tb, t.redis.Part(part), "XRANGE",
+		partKey(part, "log"), "-", "+") {
+		list = append(list, entryOf(part, found))
+	}
+	return list
+}

@@ -24,8 +24,8 @@ func (p *Page) limit() int {
 	return min(p.Limit, PageMax)
 }
 
-// Listing is a page of a user's threads, the newest change first. A message is a change, and so is becoming a
-// member.
+// Listing is a page of a user's threads, the newest change first. A message is a change, and so is becoming
+// a member.
 type Listing struct {
 	Threads []Thread
 	Next    int64 // Before of the next page; 0 at the end
@@ -36,9 +36,9 @@ type Listing struct {
 // skewMax is how far the clocks of the masters may differ for those who poll large groups.
 const skewMax = time.Minute
 
-// List returns the threads of a user by the moment of their last change, the newest first. With After a large
-// group that had a message within skewMax before may come again. A user's list has the listMax threads that
-// changed last, and the largeMax newest large groups.
+// List returns the threads of a user by the moment of their last change, the newest first. With After a
+// large group that had a message within skewMax before may come again. A user's list has the listMax threads
+// that changed last, and the largeMax newest large groups.
 func (t *Threads) List(user uint32, p Page) (Listing, error) {
 	after := int64(0)
 	if p.After != nil {
@@ -102,7 +102,8 @@ type listed struct {
 }
 
 // readList reads limit+1 entries of a user's list, newest first, and the user's large groups.
-func (t *Threads) readList(user uint32, before, after int64, limit int) (entries, large []listed, err error) {
+func (t *Threads) readList(user uint32, before, after int64, limit int) (entries, large []listed,
+	err error) {
 	highest := "+inf"
 	if before > 0 {
 		highest = "(" + strconv.FormatInt(before, 10)

@@ -2,8 +2,8 @@
 -- clock.lua.
 --
 -- An entry <n>-0 has the fields t (the thread), h ("event:large:message:user:milliseconds:until") and, for a
--- message that was stored, c (its content). n grows by 1. After a loss of Redis it goes on from the clock, far
--- above all that was before: at most 1000 entries a millisecond are written.
+-- message that was stored, c (its content). n grows by 1. After a loss of Redis it goes on from the clock,
+-- far above all that was before: at most 1000 entries a millisecond are written.
 local logMax, waitMax = 50000, 40000 -- as logMax and waitMax in keys.go
 
 -- isBusy reports whether so much of the log waits for the keeper that nothing more may be written: the trim
@@ -18,7 +18,8 @@ local function tell(log, state, now, thread, event, large, message, user, rest, 
    local n = redis.call("HINCRBY", state, "log", 1)
    if n == 1 then
       n = now * 1000
-      redis.call("HSET", state, "log", whole(n), "done", whole(n - 1), "cut", whole(n - 1), "marked", whole(now))
+      local before = whole(n - 1)
+      redis.call("HSET", state, "log", whole(n), "done", before, "cut", before, "marked", whole(now))
    end
    local head = event .. ":" .. (large or "") .. ":" .. whole(message) .. ":" .. user .. ":" .. whole(now) ..
       ":" .. whole(rest)

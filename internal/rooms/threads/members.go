@@ -16,8 +16,8 @@ type GroupMember struct {
 // Members returns members of a thread in no order: those of one step of a walk, about limit. The walk begins
 // with cursor 0 and ends when next is 0. A user who is a member during the whole walk is returned at least
 // once. Errors: ErrNoThread, ErrNotMember.
-func (t *Threads) Members(thread string, by uint32, cursor uint64, limit int) (list []GroupMember, next uint64,
-	err error) {
+func (t *Threads) Members(thread string, by uint32, cursor uint64, limit int) (list []GroupMember,
+	next uint64, err error) {
 	if kind := kindOf(thread); kind == "" {
 		return nil, 0, ErrNoThread
 	} else if kind == Room {
@@ -75,15 +75,14 @@ func textOf(value any) string {
 }
 
 // Add makes a user a member of a group, or gives a member this role. Only owners may.
-// Errors: ErrNoThread, ErrNotMember, ErrNotOwner, ErrLastOwner, ErrNoGroup, ErrBlocked, ErrFull, ErrBusy.
+// Errors: ErrNoThread, ErrNotMember, ErrNotOwner, ErrLastOwner, ErrNoGroup, ErrNoUser, ErrBlocked, ErrFull,
+// ErrBusy.
 func (t *Threads) Add(thread string, by, user uint32, role Role) error {
 	if kindOf(thread) == "" {
 		return ErrNoThread
 	}
-	if by != user {
-		if err := t.checkBlocks(by, user); err != nil {
-			return err
-		}
+	if err := t.mayMeet(by, user); err != nil {
+		return err
 	}
 	letter := memberLetter
 	if role == Owner {

@@ -10,12 +10,14 @@ import (
 
 // Post stores a message of a user. clientID makes it safe to repeat: a message that was stored under it, one
 // of the user's newest 100 in this thread and 24 hours, is returned again. clientID "" always stores one.
-// Errors: ErrBadMessage, ErrNoThread, ErrNotMember, ErrMuted, ErrPace, ErrBusy.
+// Errors: ErrBadMessage, ErrTooLong, ErrNoThread, ErrNotMember, ErrMuted, ErrPace, ErrBusy.
 func (t *Threads) Post(thread string, by uint32, clientID, content string) (m Message, err error) {
-	if content == "" || len(content) > ContentMax || len(clientID) > ClientIDMax || !utf8.ValidString(content) {
+	switch {
+	case content == "" || len(clientID) > ClientIDMax || !utf8.ValidString(content):
 		return m, ErrBadMessage
-	}
-	if kindOf(thread) == "" {
+	case len(content) > ContentMax:
+		return m, ErrTooLong
+	case kindOf(thread) == "":
 		return m, ErrNoThread
 	}
 	err = t.inRoom(thread, func() error {
@@ -31,7 +33,7 @@ func (t *Threads) post(thread string, by uint32, clientID, content string) (Mess
 	err := t.of(thread).Do(postScript.Call(&r, keysOf(thread, "", "members", "messages", "sent:"+user, "muted",
 		"pace:"+user, "log", "state", "trim"), thread, user, clientID, content, strconv.Itoa(t.cfg.MessagesMax),
 		strconv.FormatInt(t.cfg.AgeMax.Milliseconds(), 10), strconv.FormatInt(t.cfg.Pace.Milliseconds(), 10),
-		t.cfg.now()))
+		bit(t.cfg.Archive != nil), t.cfg.now()))
 	if err != nil {
 		return Message{}, err
 	}
@@ -77,8 +79,8 @@ func (t *Threads) Messages(thread string, by uint32, p Page) (list []Message, la
 	return past.Messages, past.Last, err
 }
 
-// MayRead reports whether a user may read a thread at this moment. by 0 is somebody without a login. A thread
-// that does not exist has no readers.
+// MayRead reports whether a user may read a thread at this moment. by 0 is somebody without a login. A
+// thread that does not exist has no readers.
 func (t *Threads) MayRead(thread string, by uint32) (bool, error) {
 	switch _, err := t.read(thread, idText(by), 0, -1, 0); err {
 	case ErrNoThread, ErrNotMember:

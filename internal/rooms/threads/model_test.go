@@ -53,6 +53,7 @@ func newModel(t *testing.T, server *redistest.Server, seed uint64) *model {
 		prompt: seed%3 == 0, found: map[string]*modelThread{}, parts: map[int]bool{},
 		polls: map[uint32]*poller{}, views: map[userThread]modelView{}}
 	cfg := config(roomtest.Of(server), m.clock)
+	cfg.MessagesMax = 10
 	if seed%2 == 0 {
 		m.archive = &shelf{map[string][]Message{}}
 		cfg.Archive = m.archive
@@ -297,9 +298,9 @@ func (m *model) compare(user uint32, got Thread) {
 	me, v, last := th.members[user], m.views[userThread{user, got.ID}], int64(len(th.list))
 	read := max(me.read, me.joined)
 	want := Thread{ID: got.ID, Kind: th.kind, Owner: user, Role: me.role, Participants: got.Participants,
-		Members: int64(len(th.members)), Large: th.large, History: th.history, Muted: v.muted, Nickname: v.nickname,
-		Last: last, Read: read, Unread: last - read, Created: got.Created, Updated: got.Updated,
-		Cursor: got.Cursor}
+		Members: int64(len(th.members)), Large: th.large, History: th.history, Muted: v.muted,
+		Nickname: v.nickname, Last: last, Read: read, Unread: last - read, Created: got.Created,
+		Updated: got.Updated, Cursor: got.Cursor}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		m.fail("%d sees\n%+v, want\n%+v", user, got, want)
 	}
@@ -519,7 +520,8 @@ func (m *model) read() {
 // comparePage compares messages with those from and to these ids.
 func (m *model) comparePage(th *modelThread, got []Message, from, to int, p Page) {
 	m.tb.Helper()
-	for ; m.archive == nil && from <= to && m.mayBeGone(th, from) && (len(got) == 0 || int(got[0].ID) > from); from++ {
+	for m.archive == nil && from <= to && m.mayBeGone(th, from) && (len(got) == 0 || int(got[0].ID) > from) {
+		from++
 	}
 	if p.After != nil {
 		to = min(to, from+p.Limit-1)
@@ -591,6 +593,7 @@ func (m *model) check() {
 		if m.prompt {
 			m.checkOrder(user, got)
 		}
+		m.checkLists(user)
 		slices.Sort(want)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
@@ -608,6 +611,26 @@ func (m *model) check() {
 	}
 }
 
+// checkLists compares the lists of a user as they are in Redis.
+func (m *model) checkLists(user uint32) {
+	entries, large, err := m.threads.readList(user, 0, 0, listMax)
+	m.is(err, nil)
+	var got, want []string
+	for _, entry := range append(entries, large...) {
+		got = append(got, fmt.Sprint(entry.id, " ", entry.cursor == 0))
+	}
+	for id, th := range m.found {
+		if th.members[user] != nil {
+			want = append(want, fmt.Sprint(id, " ", th.large))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		m.fail("Redis has the list %q of %d, want %q", got, user, want)
+	}
+}
+
 // checkOrder compares the order of the threads of a list whose changes the keeper has followed one by one.
 func (m *model) checkOrder(user uint32, got []string) {
 	var want []string
@@ -616,7 +639,9 @@ func (m *model) checkOrder(user uint32, got []string) {
 			want = append(want, of.thread)
 		}
 	}
-	got = slices.DeleteFunc(slices.Clone(got), func(id string) bool { return m.found[id] == nil || m.found[id].large })
+	got = slices.DeleteFunc(slices.Clone(got), func(id string) bool {
+		return m.found[id] == nil || m.found[id].large
+	})
 	if !slices.Equal(got, want) {
 		m.fail("the list of %d has the order %v, want %v", user, got, want)
 	}

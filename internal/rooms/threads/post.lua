@@ -16,17 +16,19 @@
 -- ARGV[5]  messages of a thread that Redis keeps
 -- ARGV[6]  milliseconds that Redis keeps a message
 -- ARGV[7]  milliseconds between two messages of a user in a room, 0 for no slow mode
--- ARGV[8]  now, in Unix milliseconds; "" for the clock of Redis
+-- ARGV[8]  1: an archive gets messages before Redis forgets them; 0: there is none
+-- ARGV[9]  now, in Unix milliseconds; "" for the clock of Redis
 -- Returns {code, ...}
 --   0: stored; the id of the message, Unix milliseconds
---   1: stored before under this client id; the id, Unix milliseconds (0 if Redis has it no more), the content
+--   1: stored before under this client id; the id, Unix milliseconds, the content; 0 and "" if Redis has it
+--      no more
 --   2: there is no such thread
 --   3: the user is no member
 --   4: the user is muted; 0, until, Unix milliseconds
 --   5: the room is slow; 0, milliseconds until the user may write
---   6: busy, see log.lua
+--   6: busy, see log.lua; or the archive is so far behind that the thread has archiveMax times its messages
 
-local sentMax, sentSeconds = 100, 24 * 3600
+local sentMax, sentSeconds, archiveMax = 100, 24 * 3600, 10
 
 local thread, members, messages, sent, muted, pace, log, state, trim = unpack(KEYS)
 local id, user, client, content, most, age, slow = unpack(ARGV)
@@ -44,8 +46,11 @@ if before then
    return { 1, tonumber(before), tonumber(string.match(found[1][2][2], ":(%d+)$")), found[1][2][4] }
 end
 
-if isBusy(state) then return { 6 } end
-local now = math.max(milliseconds(ARGV[8]), tonumber(updated)) -- times of a thread never go back
+local n = tonumber(last) + 1
+first, most = tonumber(first), tonumber(most)
+local archived = ARGV[8] == "1"
+if isBusy(state) or archived and n - first >= archiveMax * most then return { 6 } end
+local now = math.max(milliseconds(ARGV[9]), tonumber(updated)) -- times of a thread never go back
 if kind == "room" then
    local till = redis.call("HGET", muted, user)
    if till and tonumber(till) > now then return { 4, 0, tonumber(till) } end
@@ -54,8 +59,6 @@ if kind == "room" then
    end
 end
 
-local n = tonumber(last) + 1
-first, most = tonumber(first), tonumber(most)
 redis.call("XADD", messages, n .. "-0", "h", user .. ":" .. whole(now), "c", content)
 redis.call("HSET", thread, "last", n, "updated", whole(now))
 if member then -- a user has read what she writes
@@ -76,7 +79,7 @@ if n == first then
 elseif over > 0 and over % math.ceil(most / 10) == 0 then
    redis.call("ZADD", trim, 0, id)
 end
-if over > most then
+if over > most and not archived then
    redis.call("XTRIM", messages, "MINID", (first + over - most) .. "-0")
    redis.call("HSET", thread, "first", first + over - most)
 end

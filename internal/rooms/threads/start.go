@@ -16,8 +16,8 @@ type Start struct {
 }
 
 // Start starts a thread. A thread of two is found if it exists, also when both start it at once.
-// Errors: ErrBadStart, ErrBlocked, ErrStarts, ErrStartsRate, ErrBusy; ErrNotMember if the user has left the
-// group of this key.
+// Errors: ErrBadStart, ErrNoUser, ErrBlocked, ErrStarts, ErrStartsRate, ErrBusy; ErrNotMember if the
+// user has left the group of this key.
 func (t *Threads) Start(by uint32, s Start) (Thread, error) {
 	others := slices.Clone(s.Participants)
 	slices.Sort(others)
@@ -45,12 +45,10 @@ func (t *Threads) Start(by uint32, s Start) (Thread, error) {
 	return t.Get(id, by)
 }
 
-// mayStart checks that nobody is blocked, and notes the start.
+// mayStart checks that a thread may be started with these users, and notes the start.
 func (t *Threads) mayStart(id string, by uint32, others []uint32) error {
-	for _, user := range others {
-		if err := t.checkBlocks(by, user); err != nil {
-			return err
-		}
+	if err := t.mayMeet(by, others...); err != nil {
+		return err
 	}
 	var code int64
 	err := t.redis.Part(userPart(by)).Do(reserveScript.Call(&code, []string{userKey(by) + ":made"}, id,
@@ -66,13 +64,21 @@ func (t *Threads) mayStart(id string, by uint32, others []uint32) error {
 	return pipeline.UnknownCode("reserve.lua", code)
 }
 
-func (t *Threads) checkBlocks(by, user uint32) error {
+// mayMeet checks that others are users, and that none of them and by have blocked each other.
+func (t *Threads) mayMeet(by uint32, others ...uint32) error {
+	if t.cfg.Exist != nil {
+		if all, err := t.cfg.Exist(others); err != nil {
+			return err
+		} else if !all {
+			return ErrNoUser
+		}
+	}
 	if t.cfg.Blocked == nil {
 		return nil
 	}
-	blocked, err := t.cfg.Blocked(by, user)
+	blocked, err := t.cfg.Blocked(by, others)
 	if err == nil && blocked {
-		return ErrBlocked
+		err = ErrBlocked
 	}
 	return err
 }

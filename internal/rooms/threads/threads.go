@@ -43,7 +43,9 @@ var (
 	ErrFull       = errors.New("the group has as many members as may")
 	ErrBadStart   = errors.New("such a thread cannot be started")
 	ErrBadChange  = errors.New("such a change cannot be made")
-	ErrBadMessage = errors.New("the message is empty, too long or not UTF-8") // or its client id is too long
+	ErrBadMessage = errors.New("the message is empty or not UTF-8") // or its client id is too long
+	ErrTooLong    = errors.New("the message is too long")
+	ErrNoUser     = errors.New("there is no such user")
 	ErrMuted      = errors.New("the user may not write in this room for a time")
 	ErrPace       = errors.New("the room takes one message of a user in a time") // a *PaceError has the time
 	ErrNoMessage  = errors.New("there is no such message")
@@ -66,8 +68,10 @@ type Config struct {
 	Pace        time.Duration     // between two messages of a user in a room; 0 for no slow mode
 	Sale        string            // its room is there from the first call on; "" for none
 
-	// Blocked reports whether one of two users has blocked the other; nil: nobody blocks.
-	Blocked func(by, user uint32) (bool, error)
+	// Exist reports whether all of these are users; nil: every number is one.
+	Exist func(users []uint32) (bool, error)
+	// Blocked reports whether a user has blocked one of the others, or one of them the user; nil: nobody blocks.
+	Blocked func(user uint32, others []uint32) (bool, error)
 	// Archive gets messages before Redis forgets them; nil: they are gone then.
 	Archive Archive
 
@@ -75,7 +79,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Archive keeps messages that Redis no longer has. A message has the same id in both.
+// Archive keeps messages that Redis no longer has. A message has the same id in both. A group that has ended
+// may be started again under its id, with the same key: then other messages come, from id 1.
 type Archive interface {
 	// Store keeps messages of a thread, in order; the same messages may come again.
 	Store(thread string, messages []Message) error

@@ -7,15 +7,17 @@
 -- ARGV[2]  up to this message; 0 trims nothing
 -- ARGV[3]  messages of a thread that Redis keeps
 -- ARGV[4]  milliseconds that Redis keeps a message
+-- ARGV[5]  created of the thread: a group that has ended may have been started again under its id
 -- Returns 0: trimmed, 2: there is no such thread
 
 local thread, messages, trim = unpack(KEYS)
 local id, upto, most, age = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local last, first = unpack(redis.call("HMGET", thread, "last", "first"))
+local last, first, created = unpack(redis.call("HMGET", thread, "last", "first", "created"))
 if not last then
    redis.call("ZREM", trim, id)
    return 2
 end
+if created ~= ARGV[5] then return 2 end
 last, first = tonumber(last), math.max(tonumber(first), upto + 1)
 redis.call("XTRIM", messages, "MINID", first .. "-0")
 local oldest = redis.call("XRANGE", messages, "-", "+", "COUNT", 1)[1]

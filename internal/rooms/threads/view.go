@@ -118,7 +118,8 @@ func (t *Threads) inRoom(thread string, do func() error) error {
 	return do()
 }
 
-// ShowRoom returns the room of a sale. That of Config.Sale exists from the first call on. Errors: ErrNoThread.
+// ShowRoom returns the room of a sale. That of Config.Sale exists from the first call on.
+// Errors: ErrNoThread.
 func (t *Threads) ShowRoom(sale string) (Thread, error) { return t.Get(RoomID(sale), 0) }
 
 // Change is a change to a member's view of a thread; nil leaves a value as it is.
@@ -152,7 +153,8 @@ func (t *Threads) Change(thread string, by uint32, c Change) (Thread, error) {
 	case Room:
 		return Thread{}, ErrNoGroup
 	}
-	if err := t.run(changeScript, thread, []string{"", "members"}, idText(by), muted, nickname, read); err != nil {
+	err := t.run(changeScript, thread, []string{"", "members"}, idText(by), muted, nickname, read)
+	if err != nil {
 		return Thread{}, err
 	}
 	return t.Get(thread, by)

@@ -83,7 +83,7 @@ func newClusterNode(folder, program string, port int, args []string) (*ClusterNo
 		"--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
 		"--repl-ping-replica-period", "1"}
 	r := NewRedis(folder, append(own, args...)...)
-	r.Program.Path = program
+	r.Program.Path, r.Program.Batch = program, true
 	return &ClusterNode{Redis: r, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		folder: folder, bus: port + 1}, nil
 }

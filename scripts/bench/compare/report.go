@@ -21,6 +21,7 @@ type SideFigures struct {
 	Side            string
 	OrdersPerSecond float64
 	CPU             OrderCPU
+	OrdersByScript  float64
 	WorkerMemory    float64 // of the largest worker, after the load
 	OrderP50        float64
 	OrderP99        float64
@@ -43,11 +44,12 @@ func newTable(concurrency int, sides []Side, trials [][]Trial) Table {
 				Redis:     median(of, func(t Trial) float64 { return t.CPU.Redis }),
 				Generator: median(of, func(t Trial) float64 { return t.CPU.Generator }),
 			},
-			WorkerMemory: median(of, func(t Trial) float64 { return float64(t.WorkerMemory) }),
-			OrderP50:     median(of, func(t Trial) float64 { return float64(t.OrderP50) }),
-			OrderP99:     median(of, func(t Trial) float64 { return float64(t.OrderP99) }),
-			CrowdMemory:  median(of, func(t Trial) float64 { return t.CrowdMemory }),
-			CPURatio:     ratio(of, base, cpu), OrdersRatio: ratio(of, base, ordersPerSecond), Trials: of,
+			OrdersByScript: median(of, func(t Trial) float64 { return t.OrdersByScript }),
+			WorkerMemory:   median(of, func(t Trial) float64 { return float64(t.WorkerMemory) }),
+			OrderP50:       median(of, func(t Trial) float64 { return float64(t.OrderP50) }),
+			OrderP99:       median(of, func(t Trial) float64 { return float64(t.OrderP99) }),
+			CrowdMemory:    median(of, func(t Trial) float64 { return t.CrowdMemory }),
+			CPURatio:       ratio(of, base, cpu), OrdersRatio: ratio(of, base, ordersPerSecond), Trials: of,
 		})
 	}
 	return table

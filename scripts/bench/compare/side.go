@@ -27,17 +27,18 @@ var stores = []string{storeOff, storeAlways, storeOwn}
 
 // Side is one of the compared configurations.
 type Side struct {
-	text    string   // as given, its name in the report
-	env     []string // NAME=VALUE
-	program string   // FloorProgram, productProgram or the path of a server with the product's flags
-	flags   []string
-	store   string // one of stores; "" for the floor
-	nodes   int    // plain Redis
-	masters int    // of a Redis Cluster in place of the plain ones; 0 = no cluster
-	servers int    // of this kind, one sale
-	idle    int    // connections open and silent during the load
-	viewers int    // of GET /live during the load
-	talkers int    // users of the conversation during the load
+	text     string   // as given, its name in the report
+	env      []string // NAME=VALUE
+	program  string   // FloorProgram, productProgram or the path of a server with the product's flags
+	flags    []string
+	store    string // one of stores; "" for the floor
+	nodes    int    // plain Redis
+	masters  int    // of a Redis Cluster in place of the plain ones; 0 = no cluster
+	replicas int    // of the plain Redis, or of each master
+	servers  int    // of this kind, one sale
+	idle     int    // connections open and silent during the load
+	viewers  int    // of GET /live during the load
+	talkers  int    // users of the conversation during the load
 }
 
 // sells reports whether the side sells: the floor does not.
@@ -70,8 +71,9 @@ func ParseSide(text string) (Side, error) {
 	switch {
 	case s.servers > 1 && s.store == storeOwn:
 		return s, s.refuse("servers of STORE=own share no Redis")
-	case s.nodes > 1 && s.masters > 0 || s.nodes+s.masters > 1 && s.store == storeOwn:
-		return s, s.refuse("REDIS, CLUSTER and STORE=own are for two sides")
+	case s.nodes > 1 && s.masters+s.replicas > 0,
+		s.nodes+s.masters+s.replicas > 1 && s.store == storeOwn:
+		return s, s.refuse("REDIS, STORE=own, and CLUSTER with REPLICAS are for different sides")
 	case s.idle > 0 && s.viewers > 0:
 		return s, s.refuse("IDLE and VIEWERS are for two sides")
 	case s.talkers > 0 && !s.sells():
@@ -84,8 +86,8 @@ func ParseSide(text string) (Side, error) {
 
 // set takes a NAME=VALUE: one for bench, or a part of the server's environment.
 func (s *Side) set(name, value string) (err error) {
-	numbers := map[string]*int{"REDIS": &s.nodes, "CLUSTER": &s.masters, "SERVERS": &s.servers,
-		"IDLE": &s.idle, "VIEWERS": &s.viewers, "CHAT": &s.talkers}
+	numbers := map[string]*int{"REDIS": &s.nodes, "CLUSTER": &s.masters, "REPLICAS": &s.replicas,
+		"SERVERS": &s.servers, "IDLE": &s.idle, "VIEWERS": &s.viewers, "CHAT": &s.talkers}
 	switch number := numbers[name]; {
 	case name == "STORE":
 		if s.store = value; !slices.Contains(stores, value) {

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
@@ -29,6 +31,7 @@ type Target struct {
 	Servers []string // host:port
 	Roots   []int    // processes that serve; their children count too
 	daemons []*launch.Process
+	stores  []*launch.Redis // that bench has started
 }
 
 // Start starts the side's processes, all new, with their files in the folder.
@@ -50,41 +53,59 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 }
 
 // startStore starts the side's Redis, in the way in which the product starts its own, and returns the flags
-// for it. A single one is on a unix socket, others on ports.
+// for it. A single one without replicas is on a unix socket, others on ports.
 func (t *Target) startStore(ctx context.Context, s *Side, folder string) (flags []string, err error) {
 	var args, addresses []string
 	if s.store == storeAlways {
 		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 	}
+	if s.replicas > 0 { // what -ack replica demands, and a replica joins at once
+		args = append(args, "--appendonly", "yes", "--min-replicas-to-write", "1",
+			"--repl-diskless-sync-delay", "0")
+	}
 	switch {
 	case s.store == "" || s.store == storeOwn:
 		return nil, nil
 	case s.masters > 0:
-		c, err := launch.StartCluster(ctx, filepath.Join(folder, "cluster"), "redis-server", s.masters, 0, args...)
+		c, err := launch.StartCluster(ctx, filepath.Join(folder, "cluster"), "redis-server", s.masters, s.replicas,
+			args...)
 		for _, n := range c.Nodes {
-			t.daemons = append(t.daemons, n.Process)
+			t.daemons, t.stores = append(t.daemons, n.Process), append(t.stores, n.Redis)
 		}
 		return []string{"-redis-cluster", c.Seeds()}, err
-	case s.nodes == 1:
+	case s.nodes == 1 && s.replicas == 0:
 		r, err := t.startRedis(ctx, folder, args)
 		return []string{"-redis", r.Socket}, err
 	}
-	for i := range s.nodes {
-		port, err := launch.FreePort()
+	for range s.nodes {
+		address, err := t.startOnPort(ctx, folder, args)
 		if err != nil {
 			return nil, err
 		}
-		own := filepath.Join(folder, "redis"+strconv.Itoa(i))
-		if err := os.Mkdir(own, 0o700); err != nil {
-			return nil, fmt.Errorf("cannot make folder: %w", err)
-		}
-		number := strconv.Itoa(port)
-		if _, err := t.startRedis(ctx, own, append(args, "--bind", "127.0.0.1", "--port", number)); err != nil {
+		addresses = append(addresses, address)
+	}
+	for range s.replicas {
+		host, port, _ := net.SplitHostPort(addresses[0])
+		if _, err := t.startOnPort(ctx, folder, append(args, "--replicaof", host, port)); err != nil {
 			return nil, err
 		}
-		addresses = append(addresses, net.JoinHostPort("127.0.0.1", number))
 	}
-	return []string{"-redis", strings.Join(addresses, ",")}, nil
+	return []string{"-redis", strings.Join(addresses, ",")}, t.awaitReplicas(ctx)
+}
+
+// startOnPort starts a Redis on a port, with its files in a folder of its own.
+func (t *Target) startOnPort(ctx context.Context, folder string, args []string) (address string, err error) {
+	port, err := launch.FreePort()
+	if err != nil {
+		return "", err
+	}
+	number := strconv.Itoa(port)
+	own := filepath.Join(folder, "redis"+number)
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make folder: %w", err)
+	}
+	_, err = t.startRedis(ctx, own, append(args, "--bind", "127.0.0.1", "--port", number))
+	return net.JoinHostPort("127.0.0.1", number), err
 }
 
 func (t *Target) startRedis(ctx context.Context, folder string, args []string) (*launch.Redis, error) {
@@ -92,9 +113,38 @@ func (t *Target) startRedis(ctx context.Context, folder string, args []string) (
 	r.Program.Batch = true
 	err := r.Start(ctx)
 	if r.Process != nil {
-		t.daemons = append(t.daemons, r.Process)
+		t.daemons, t.stores = append(t.daemons, r.Process), append(t.stores, r)
 	}
 	return r, err
+}
+
+// awaitReplicas waits until all replicas are in step.
+func (t *Target) awaitReplicas(ctx context.Context) error {
+	return testkit.Await(ctx, "replicas in step", startMax, func() bool {
+		return !slices.ContainsFunc(t.stores, func(r *launch.Redis) bool {
+			info, err := launch.AskRedis(r.Socket, readyTimeout, "INFO", "replication")
+			return err != nil || strings.Contains(info, "master_link_status:down")
+		})
+	})
+}
+
+// scripts is how many scripts the side's Redis have run.
+func (t *Target) scripts() (runs int, err error) {
+	for _, r := range t.stores {
+		stats, err := launch.AskRedis(r.Socket, readyTimeout, "INFO", "commandstats")
+		if err != nil {
+			return 0, err
+		}
+		if _, evalsha, found := strings.Cut(stats, "cmdstat_evalsha:calls="); found {
+			count, _, _ := strings.Cut(evalsha, ",")
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				return 0, fmt.Errorf("cannot read the scripts of Redis: %w", err)
+			}
+			runs += n
+		}
+	}
+	return runs, nil
 }
 
 // serve starts one server, with its data and its log in the folder.

@@ -20,7 +20,8 @@ type Trial struct {
 	Placed          int
 	OrdersPerSecond float64
 	CPU             OrderCPU
-	WorkerMemory    int64 // of the largest worker, after the load
+	OrdersByScript  float64 // orders placed for each EVALSHA; 0 for a side without a Redis of bench
+	WorkerMemory    int64   // of the largest worker, after the load
 	OrderP50        int64
 	OrderP99        int64
 	Idle            int     // connections
@@ -71,12 +72,20 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	unpaced.Rate, unpaced.Duration = 0, 0
 	attempts := load.New(unpaced, c.sale.Foods, users[:warm]).Run(ctx).Attempts
 	runtime.GC() // the load does not pay for the garbage of the warm-up
+	scriptsBefore, err := t.scripts()
+	if err != nil {
+		return Trial{}, err
+	}
 	before, err := ReadUsage(t.Roots)
 	if err != nil {
 		return Trial{}, err
 	}
 	result := load.New(opt, c.sale.Foods, users[warm:]).Run(ctx)
 	after, err := ReadUsage(t.Roots)
+	if err != nil {
+		return Trial{}, err
+	}
+	scriptsAfter, err := t.scripts()
 	if err != nil {
 		return Trial{}, err
 	}
@@ -89,6 +98,9 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	measured, err := newTrial(result, before, after)
 	if err != nil {
 		return Trial{}, err
+	}
+	if scripts := scriptsAfter - scriptsBefore; scripts > 0 {
+		measured.OrdersByScript = float64(measured.Placed) / float64(scripts)
 	}
 	measured.Idle, measured.Viewers = s.idle, s.viewers
 	measured.CrowdHeld, measured.CrowdMemory = crowd.Held(), crowdMemory

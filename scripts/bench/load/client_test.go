@@ -94,7 +94,7 @@ func TestClientConnections(t *testing.T) {
 			t.Parallel()
 			timeout := 20 * time.Second
 			if test.fault == "timeout" {
-				timeout = 300 * time.Millisecond
+				timeout = 2 * time.Second
 			}
 			c := newClient([]string{serveScripts(t, test.scripts...)}, nil, timeout)
 			defer c.close()

@@ -1,0 +1,292 @@
+package handlers
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/rooms/threads"
+)
+
+// Conversation is what the calls of the conversations need.
+type Conversation struct {
+	Threads *threads.Threads
+	// Find finds a user by name, or returns threads.ErrNoUser.
+	Find func(name string) (uint32, error)
+	// Repeated reports whether a user has sent the same text too often; nil: no text is.
+	Repeated func(user uint32, text string) (bool, error)
+	Pace     time.Duration // slow mode of the room, 0 for none
+	// Removed waits until nothing more is pushed to a member who was removed; nil: nothing is pushed.
+	Removed func(thread string) error
+}
+
+// threadCalls are the calls of the conversations.
+type threadCalls struct {
+	*Server
+	Conversation
+}
+
+// Threads is the room of the conversations.
+func Threads(c Conversation) Room {
+	return func(s *Server) []Route {
+		r := threadCalls{s, c}
+		return []Route{
+			{"POST", "/threads", s.user, takes(8 << 10), r.start},
+			{"GET", "/threads", s.user, slow, r.list},
+			{"GET", "/threads/:id", s.user, slow, r.show},
+			{"PATCH", "/threads/:id", s.user, slow, r.change},
+			{"GET", "/threads/:id/members", s.user, slow, r.listMembers},
+			{"PUT", "/threads/:id/members/:user", s.user, slow, r.addMember},
+			{"DELETE", "/threads/:id/members/:user", s.user, slow, r.removeMember},
+			{"POST", "/threads/:id/messages", s.user, takes(messageBytesMax), r.post},
+			{"GET", "/threads/:id/messages", s.user, slow, r.listMessages},
+			{"GET", "/rooms/sale", s.anybody, slow, r.showRoom},
+			{"POST", "/rooms/sale/messages", s.user, takes(messageBytesMax), r.postInRoom},
+			{"GET", "/rooms/sale/messages", s.anybody, slow, r.listRoom},
+			{"DELETE", "/rooms/sale/messages/:message", s.root, slow, r.eraseMessage},
+			{"PUT", "/rooms/sale/pin", s.root, slow, r.pinMessage},
+			{"DELETE", "/rooms/sale/pin", s.root, slow, r.unpinMessage},
+			{"PUT", "/rooms/sale/muted/:user", s.root, slow, r.muteUser},
+			{"DELETE", "/rooms/sale/muted/:user", s.root, slow, r.unmuteUser},
+		}
+	}
+}
+
+// threadBody is a thread as its owner sees it.
+type threadBody struct {
+	ID           string       `json:"thread_id"`
+	Kind         threads.Kind `json:"kind"`
+	Owner        uint32       `json:"owner_id"`
+	Role         threads.Role `json:"role"`
+	Participants []uint32     `json:"participants"`
+	Members      int64        `json:"members"`
+	Muted        bool         `json:"is_muted"`
+	Nickname     string       `json:"nickname"`
+	Unread       int64        `json:"unread"`
+	Read         int64        `json:"read"`
+	Last         int64        `json:"last"`
+	History      bool         `json:"history"`
+	Created      string       `json:"created_at"`
+	Updated      string       `json:"updated_at"`
+}
+
+func bodyOfThread(t *threads.Thread) threadBody {
+	return threadBody{t.ID, t.Kind, t.Owner, t.Role, t.Participants, t.Members, t.Muted, t.Nickname, t.Unread,
+		t.Read, t.Last, t.History, stamp(t.Created), stamp(t.Updated)}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(milliseconds) }
+
+// replyThread answers with a thread, or with the failure.
+func (r threadCalls) replyThread(ctx *fasthttp.RequestCtx, t threads.Thread, err error) {
+	if err != nil {
+		r.fail(ctx, err)
+		return
+	}
+	r.replyJSON(ctx, bodyOfThread(&t), nil)
+}
+
+// fail answers with the failure of an error.
+func (r threadCalls) fail(ctx *fasthttp.RequestCtx, err error) {
+	r.replyOutcome(ctx, err)
+	if slow := (*threads.PaceError)(nil); errors.As(err, &slow) {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(wholeSeconds(slow.Wait), 10))
+	}
+}
+
+// start starts a thread, or finds it.
+func (r threadCalls) start(ctx *fasthttp.RequestCtx, c Call) {
+	members := [4]member{{name: "participants"}, {name: "group"}, {name: "history"}, {name: "key"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	var s threads.Start
+	var ids []*uint32 // nil is null, which is no number
+	group, isGroup := members[1].boolean()
+	history, hasHistory := members[2].boolean()
+	key, isKey := members[3].string()
+	ok := json.Unmarshal(members[0].raw, &ids) == nil && ids != nil && (isGroup || members[1].kind == 0) &&
+		(hasHistory || members[2].kind == 0) && (isKey || members[3].kind == 0)
+	for _, id := range ids {
+		if ok = ok && id != nil; ok {
+			s.Participants = append(s.Participants, *id)
+		}
+	}
+	if !ok {
+		reply(ctx, errMalformedJSON)
+		return
+	}
+	s.Group, s.History, s.Key = group, history, string(key)
+	t, err := r.Threads.Start(c.user, s)
+	r.replyThread(ctx, t, err)
+}
+
+// list sends a page of the caller's threads.
+func (r threadCalls) list(ctx *fasthttp.RequestCtx, c Call) {
+	p, ok := pageOf(ctx)
+	if !ok {
+		reply(ctx, errBadPage)
+		return
+	}
+	found, err := r.Threads.List(c.user, p)
+	if err != nil {
+		r.fail(ctx, err)
+		return
+	}
+	body := struct {
+		Threads []threadBody `json:"threads"`
+		Next    int64        `json:"next"`    // before= of the next page, 0 at the end
+		Changed int64        `json:"changed"` // after= of the next poll
+	}{[]threadBody{}, found.Next, found.Changed}
+	for i := range found.Threads {
+		body.Threads = append(body.Threads, bodyOfThread(&found.Threads[i]))
+	}
+	r.replyJSON(ctx, body, nil)
+}
+
+// pageOf reads before, after and limit of the query.
+func pageOf(ctx *fasthttp.RequestCtx) (p threads.Page, ok bool) {
+	const most = 1<<53 - 1
+	before, ok1 := numberOf(ctx, "before", 0, most, 0)
+	after, ok2 := numberOf(ctx, "after", 0, most, 0)
+	limit, ok3 := numberOf(ctx, "limit", 1, threads.PageMax, 20)
+	p = threads.Page{Before: int64(before), Limit: int(limit)}
+	if ctx.QueryArgs().Has("after") {
+		p.After = new(int64)
+		*p.After = int64(after)
+	}
+	return p, ok1 && ok2 && ok3
+}
+
+// show sends a thread.
+func (r threadCalls) show(ctx *fasthttp.RequestCtx, c Call) {
+	t, err := r.Threads.Get(c.param("id"), c.user)
+	if err == nil && t.Kind == threads.Room {
+		err = threads.ErrNoGroup // it has no owner
+	}
+	r.replyThread(ctx, t, err)
+}
+
+// change changes the caller's view of a thread.
+func (r threadCalls) change(ctx *fasthttp.RequestCtx, c Call) {
+	members := [3]member{{name: "is_muted"}, {name: "nickname"}, {name: "read"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	var change threads.Change
+	muted, isMuted := members[0].boolean()
+	nickname, isName := members[1].string()
+	read, isRead := members[2].integer()
+	if members[0].kind != 0 {
+		change.Muted = &muted
+	}
+	if text := string(nickname); members[1].kind != 0 {
+		change.Nickname = &text
+	}
+	if members[2].kind != 0 {
+		change.Read = &read
+	}
+	if change == (threads.Change{}) || change.Muted != nil && !isMuted ||
+		change.Nickname != nil && (!isName || members[1].replaced) || change.Read != nil && !isRead {
+		reply(ctx, errMalformedJSON)
+		return
+	}
+	t, err := r.Threads.Change(c.param("id"), c.user, change)
+	r.replyThread(ctx, t, err)
+}
+
+// listMembers sends some members of a thread.
+func (r threadCalls) listMembers(ctx *fasthttp.RequestCtx, c Call) {
+	cursor, ok1 := numberOf(ctx, "cursor", 0, 1<<64-1, 0)
+	limit, ok2 := numberOf(ctx, "limit", 1, threads.PageMax, threads.PageMax)
+	if !ok1 || !ok2 {
+		reply(ctx, errBadPage)
+		return
+	}
+	found, next, err := r.Threads.Members(c.param("id"), c.user, cursor, int(limit))
+	if err != nil {
+		r.fail(ctx, err)
+		return
+	}
+	type memberBody struct {
+		User uint32       `json:"user_id"`
+		Role threads.Role `json:"role"`
+	}
+	body := struct {
+		Members []memberBody `json:"members"`
+		Next    string       `json:"next"` // cursor= of the next page, "" at the end; it has 64 bits
+	}{Members: []memberBody{}}
+	for _, m := range found {
+		body.Members = append(body.Members, memberBody(m))
+	}
+	if next != 0 {
+		body.Next = strconv.FormatUint(next, 10)
+	}
+	r.replyJSON(ctx, body, nil)
+}
+
+// addMember makes a user a member of a group. The body, {"role":"owner"}, may be missing.
+func (r threadCalls) addMember(ctx *fasthttp.RequestCtx, c Call) {
+	role := threads.Member
+	if body := ctx.PostBody(); len(body) > 0 {
+		members := [1]member{{name: "role"}}
+		if f := readBody(body, members[:]); f != nil {
+			reply(ctx, f)
+			return
+		}
+		text, isText := members[0].string()
+		role = threads.Role(text)
+		if !isText || role != threads.Owner && role != threads.Member {
+			reply(ctx, errMalformedJSON)
+			return
+		}
+	}
+	if user, ok := r.userOfPath(ctx, c); ok {
+		r.replyDone(ctx, r.Threads.Add(c.param("id"), c.user, user, role))
+	}
+}
+
+// removeMember takes a user out of a group; the caller leaves.
+func (r threadCalls) removeMember(ctx *fasthttp.RequestCtx, c Call) {
+	user, ok := r.userOfPath(ctx, c)
+	if !ok {
+		return
+	}
+	err := r.Threads.Remove(c.param("id"), c.user, user)
+	if err == nil && r.Removed != nil {
+		err = r.Removed(c.param("id"))
+	}
+	r.replyDone(ctx, err)
+}
+
+// userOfPath is the user whom the path names by id, by name, or as me; false if it has answered.
+func (r threadCalls) userOfPath(ctx *fasthttp.RequestCtx, c Call) (user uint32, ok bool) {
+	text := c.param("user")
+	if text == "me" {
+		return c.user, true
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if user = uint32(n); err != nil {
+		user, err = r.Find(text)
+	} else if user == 0 {
+		err = threads.ErrNoUser
+	}
+	if err != nil {
+		r.fail(ctx, err)
+	}
+	return user, err == nil
+}
+
+// replyDone answers 204, or with the failure.
+func (r threadCalls) replyDone(ctx *fasthttp.RequestCtx, err error) {
+	if err != nil {
+		r.fail(ctx, err)
+		return
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+}

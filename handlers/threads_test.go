@@ -1,0 +1,267 @@
+package handlers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/rooms/threads"
+	"flashsale/internal/testkit"
+)
+
+// threadsAt is the time of all that is stored.
+const threadsAt = `"2026-03-01T10:00:00.000Z"`
+
+// withThreads switches the conversations on. User 7 has blocked everybody, and text that is "again" is sent
+// too often.
+func (s *shop) withThreads(t *testing.T) {
+	t.Helper()
+	now := func() time.Time { return time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC) }
+	cfg := threads.Config{Redis: s.redis.Spread(), Fanout: 500, MessagesMax: 100, AgeMax: time.Hour,
+		Pace: 2 * time.Second, Sale: s.cfg.Sale.ID(), Now: now,
+		Exist: func(users []uint32) (bool, error) {
+			for _, user := range users {
+				if user > 20 {
+					return false, nil
+				}
+			}
+			return true, nil
+		},
+		Blocked: func(by uint32, others []uint32) (bool, error) {
+			return by == 7 || slices.Contains(others, 7), nil
+		}}
+	c := Conversation{Threads: threads.New(cfg), Pace: cfg.Pace,
+		Find: func(name string) (uint32, error) {
+			if id, found := s.cfg.Catalog.UserOf([]byte(name)); found {
+				return id, nil
+			}
+			return 0, threads.ErrNoUser
+		},
+		Repeated: func(_ uint32, text string) (bool, error) { return text == "again", nil }}
+	keeper := threads.NewKeeper(cfg)
+	testkit.Background(t, c.Threads.Run)
+	testkit.Background(t, keeper.Run)
+	testkit.Until(t, "connection of the room", func() bool {
+		_, err := c.Threads.Newest()
+		return err == nil
+	})
+	s.join(Threads(c))
+}
+
+// A room that is off has no URLs.
+func TestThreadsOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.unchecked()
+		for _, call := range []string{"POST /threads", "GET /threads", "GET /threads/u2-3", "PATCH /threads/u2-3",
+			"GET /threads/u2-3/members", "PUT /threads/u2-3/members/4", "DELETE /threads/u2-3/members/4",
+			"POST /threads/u2-3/messages", "GET /threads/u2-3/messages", "GET /rooms/sale",
+			"POST /rooms/sale/messages", "GET /rooms/sale/messages", "DELETE /rooms/sale/messages/1",
+			"PUT /rooms/sale/pin", "DELETE /rooms/sale/pin", "PUT /rooms/sale/muted/2",
+			"DELETE /rooms/sale/muted/2"} {
+			method, path, _ := strings.Cut(call, " ")
+			s.expect(t, 1, method, path, `{}`, 404, unknownPath)
+		}
+	})
+}
+
+// expectFailure expects the body of a failure.
+func (s *shop) expectFailure(t *testing.T, user uint32, method, path, body string, f *failure) {
+	t.Helper()
+	s.expect(t, user, method, path, body, f.status, string(f.body))
+}
+
+// threadOf is what a user of the thread of 2 and 3 sees.
+func threadOf(owner, muted, nickname, unread, read, last string) string {
+	return `{"thread_id":"u2-3","kind":"pair","owner_id":` + owner + `,"role":"member","participants":[2,3],` +
+		`"members":2,"is_muted":` + muted + `,"nickname":"` + nickname + `","unread":` + unread +
+		`,"read":` + read + `,"last":` + last + `,"history":false,"created_at":` + threadsAt + `,"updated_at":` +
+		threadsAt + `}`
+}
+
+func messageIn(thread, id, user, content string) string {
+	return `{"id":` + id + `,"thread_id":"` + thread + `","user_id":` + user + `,"content":"` + content +
+		`","created_at":` + threadsAt + `}`
+}
+
+func TestThreadOfTwo(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withThreads(t)
+		s.expectFailure(t, 0, "GET", "/threads", "", errInvalidToken)
+		s.expect(t, 2, "GET", "/threads", "", 200, `{"threads":[],"next":0,"changed":0}`)
+		for body, want := range badBodies(`{"participants":[3]}`) {
+			s.expect(t, 2, "POST", "/threads", body, 400, want)
+		}
+		for _, body := range []string{`{"participants":3}`, `{"participants":null}`, `{"participants":[null]}`,
+			`{"participants":["3"]}`, `{"participants":[-1]}`, `{"participants":[1.5]}`,
+			`{"participants":[3],"group":1}`, `{"participants":[3],"history":null}`, `{"participants":[3],"key":7}`} {
+			s.expect(t, 2, "POST", "/threads", body, 400, malformed)
+		}
+		for _, body := range []string{`{"participants":[]}`, `{"participants":[2]}`, `{"participants":[0]}`,
+			`{"participants":[3],"history":true}`,
+			`{"participants":[3],"group":true,"key":"` + strings.Repeat("k", 65) + `"}`} {
+			s.expectFailure(t, 2, "POST", "/threads", body, errBadThread)
+		}
+		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[21]}`, errUserNotFound)
+		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[7]}`, errBlocked)
+		s.expectFailure(t, 7, "POST", "/threads", `{"participants":[2]}`, errBlocked)
+		s.expectFailure(t, 2, "GET", "/threads/u2-3", "", errNoThread)
+		for _, user := range []uint32{2, 3} { // found, not made twice
+			s.expect(t, user, "POST", "/threads", `{"participants":[2,3]}`, 200,
+				threadOf([]string{"2", "3"}[user-2], "false", "", "0", "0", "0"))
+		}
+		s.expect(t, 2, "GET", "/threads/u2-3/members", "", 200,
+			`{"members":[{"user_id":2,"role":"member"},{"user_id":3,"role":"member"}],"next":""}`)
+		s.expectFailure(t, 4, "GET", "/threads/u2-3/members", "", errNotMember)
+		s.expectFailure(t, 2, "GET", "/threads/u2-3/members?cursor=x", "", errBadPage)
+		s.expectFailure(t, 2, "PUT", "/threads/u2-3/members/4", "", errThreadKind)
+		s.expectFailure(t, 2, "DELETE", "/threads/u2-3/members/me", "", errThreadKind)
+
+		const messages = "/threads/u2-3/messages"
+		hello := messageIn("u2-3", "1", "2", "hello")
+		for range 2 { // stored once
+			s.expect(t, 2, "POST", messages, `{"content":"hello","id":"a"}`, 200, hello)
+		}
+		s.expect(t, 3, "POST", messages, `{"content":"😀"}`, 200, messageIn("u2-3", "2", "3", "😀"))
+		s.expectFailure(t, 4, "POST", messages, `{"content":"x"}`, errNotMember)
+		s.expectFailure(t, 4, "GET", messages, "", errNotMember)
+		s.expectFailure(t, 2, "POST", "/threads/u2-4/messages", `{"content":"x"}`, errNoThread)
+		s.expectFailure(t, 2, "POST", messages, `{"content":""}`, errBadMessage)
+		s.expectFailure(t, 2, "POST", messages, `{"content":"again"}`, errRepeated)
+		s.expectFailure(t, 2, "POST", messages, `{"content":"`+strings.Repeat("x", 4097)+`"}`, errMessageTooLong)
+		for _, body := range []string{`{"content":1}`, `{"content":"\ud800"}`, `{"content":"x","id":1}`} {
+			s.expect(t, 2, "POST", messages, body, 400, malformed)
+		}
+		two := messageIn("u2-3", "2", "3", "😀")
+		s.expect(t, 2, "GET", messages, "", 200, `{"messages":[`+hello+`,`+two+`],"last":2}`)
+		s.expect(t, 2, "GET", messages+"?after=1", "", 200, `{"messages":[`+two+`],"last":2}`)
+		s.expect(t, 2, "GET", messages+"?after=0&limit=1", "", 200, `{"messages":[`+hello+`],"last":2}`)
+		s.expect(t, 2, "GET", messages+"?before=2", "", 200, `{"messages":[`+hello+`],"last":2}`)
+		for _, query := range []string{"?before=x", "?after=-1", "?limit=0", "?limit=101"} {
+			s.expectFailure(t, 2, "GET", messages+query, "", errBadPage)
+			s.expectFailure(t, 2, "GET", "/threads"+query, "", errBadPage)
+		}
+
+		s.expect(t, 2, "GET", "/threads/u2-3", "", 200, threadOf("2", "false", "", "1", "1", "2"))
+		s.expect(t, 2, "PATCH", "/threads/u2-3", `{"is_muted":true,"nickname":"Bob: \"b\"","read":9}`, 200,
+			threadOf("2", "true", `Bob: \"b\"`, "0", "2", "2"))
+		s.expect(t, 2, "PATCH", "/threads/u2-3", `{"is_muted":false,"nickname":"","read":1}`, 200,
+			threadOf("2", "false", "", "0", "2", "2"))
+		for _, body := range []string{`{"x":1}`, `{"is_muted":1}`, `{"nickname":null}`, `{"read":"1"}`,
+			`{"nickname":"\ud800"}`} {
+			s.expect(t, 2, "PATCH", "/threads/u2-3", body, 400, malformed)
+		}
+		s.expectFailure(t, 2, "PATCH", "/threads/u2-3", `{"read":-1}`, errBadThread)
+		s.expectFailure(t, 2, "PATCH", "/threads/u2-3", `{"nickname":"`+strings.Repeat("é", 65)+`"}`, errBadThread)
+		s.expectFailure(t, 4, "PATCH", "/threads/u2-3", `{"read":1}`, errNotMember)
+		testkit.Until(t, "the list of user 3", func() bool {
+			_, body, _ := s.call(t, 3, "GET", "/threads", "")
+			return strings.HasPrefix(body, `{"threads":[`+threadOf("3", "false", "", "0", "2", "2")+`],"next":0`)
+		})
+	})
+}
+
+func TestGroup(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withThreads(t)
+		_, started, _ := s.call(t, 2, "POST", "/threads", `{"participants":[3,4],"key":"k"}`)
+		s.expect(t, 2, "POST", "/threads", `{"participants":[3],"group":true,"key":"k"}`, 200, started)
+		id, _, _ := strings.Cut(strings.TrimPrefix(started, `{"thread_id":"`), `"`)
+		want := `{"thread_id":"` + id + `","kind":"group","owner_id":2,"role":"owner",` +
+			`"participants":[2,3,4],"members":3,`
+		if !strings.HasPrefix(started, want) {
+			t.Fatalf("started %s, want %s", started, want)
+		}
+		members := "/threads/" + id + "/members/"
+		s.expectFailure(t, 3, "PUT", members+"5", "", errNotOwner)
+		s.expectFailure(t, 6, "PUT", members+"5", "", errNotMember)
+		s.expectFailure(t, 2, "PUT", members+"21", "", errUserNotFound)
+		s.expectFailure(t, 2, "PUT", members+"nobody", "", errUserNotFound)
+		s.expectFailure(t, 2, "PUT", members+"0", "", errUserNotFound)
+		s.expectFailure(t, 2, "PUT", members+"7", "", errBlocked)
+		s.expect(t, 2, "PUT", members+"5", `{"role":"boss"}`, 400, malformed)
+		s.expect(t, 2, "POST", "/threads/"+id+"/messages", `{"content":"before"}`, 200,
+			messageIn(id, "1", "2", "before"))
+		s.expect(t, 2, "PUT", members+"user5", "", 204, "")
+		s.expect(t, 5, "GET", "/threads/"+id+"/messages", "", 200, `{"messages":[],"last":1}`)
+		s.expectFailure(t, 2, "PUT", members+"2", `{"role":"member"}`, errLastOwner)
+		s.expect(t, 2, "PUT", members+"5", `{"role":"owner"}`, 204, "")
+		s.expectFailure(t, 3, "DELETE", members+"4", "", errNotOwner)
+		s.expect(t, 5, "DELETE", members+"4", "", 204, "")
+		s.expectFailure(t, 4, "GET", "/threads/"+id+"/messages", "", errNotMember)
+		s.expect(t, 2, "DELETE", members+"me", "", 204, "")
+		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[3],"group":true,"key":"k"}`, errNotMember)
+		s.expect(t, 5, "DELETE", members+"3", "", 204, "")
+		s.expect(t, 5, "DELETE", members+"5", "", 204, "")
+		s.expectFailure(t, 5, "GET", "/threads/"+id, "", errNoThread)
+	})
+}
+
+func TestSaleRoom(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withThreads(t)
+		id := threads.RoomID(s.cfg.Sale.ID())
+		room := func(last, pinned string) string {
+			return `{"thread_id":"` + id + `","last":` + last + `,"pinned":` + pinned +
+				`,"pace_seconds":2,"created_at":` + threadsAt + `,"updated_at":` + threadsAt + `}`
+		}
+		const messages = "/rooms/sale/messages"
+		s.expect(t, 0, "GET", "/rooms/sale", "", 200, room("0", "null"))
+		s.expect(t, 0, "GET", messages, "", 200, `{"messages":[],"last":0}`)
+		s.expectFailure(t, 0, "POST", messages, `{"content":"x"}`, errInvalidToken)
+		hi := messageIn(id, "1", "2", "hi")
+		s.expect(t, 2, "POST", messages, `{"content":"hi"}`, 200, hi)
+		status, body, header := s.call(t, 2, "POST", messages, `{"content":"hi"}`)
+		if status != 429 || body != string(errSlowMode.body) || header.Get("Retry-After") != "2" {
+			t.Errorf("two messages at once: %d %s %v", status, body, header)
+		}
+		s.expect(t, 3, "POST", "/threads/"+id+"/messages", `{"content":"yo"}`, 200, messageIn(id, "2", "3", "yo"))
+		s.expectFailure(t, 2, "GET", "/threads/"+id, "", errThreadKind)
+		s.expectFailure(t, 2, "PATCH", "/threads/"+id, `{"read":1}`, errThreadKind)
+		s.expectFailure(t, 2, "GET", "/threads/sale-other/messages", "", errNoThread)
+
+		for _, call := range []string{"DELETE " + messages + "/1", "PUT /rooms/sale/pin", "DELETE /rooms/sale/pin",
+			"PUT /rooms/sale/muted/3", "DELETE /rooms/sale/muted/3"} {
+			method, path, _ := strings.Cut(call, " ")
+			s.expectFailure(t, 2, method, path, `{}`, errNotAllowed)
+		}
+		s.expect(t, 1, "PUT", "/rooms/sale/pin", `{"id":1}`, 204, "")
+		s.expect(t, 0, "GET", "/rooms/sale", "", 200, room("2", hi))
+		s.expect(t, 1, "DELETE", "/rooms/sale/pin", "", 204, "")
+		s.expect(t, 0, "GET", "/rooms/sale", "", 200, room("2", "null"))
+		for _, n := range []string{"0", "3", "-1"} {
+			s.expectFailure(t, 1, "PUT", "/rooms/sale/pin", `{"id":`+n+`}`, errNoMessage)
+			s.expectFailure(t, 1, "DELETE", messages+"/"+n, "", errNoMessage)
+		}
+		s.expectFailure(t, 1, "DELETE", messages+"/x", "", errNoMessage)
+		s.expect(t, 1, "PUT", "/rooms/sale/pin", `{"id":"1"}`, 400, malformed)
+		s.expect(t, 1, "DELETE", messages+"/1", "", 204, "")
+		s.expect(t, 0, "GET", messages+"?limit=1&after=0", "", 200,
+			`{"messages":[{"id":1,"thread_id":"`+id+`","removed":true}],"last":2}`)
+
+		s.expect(t, 1, "PUT", "/rooms/sale/muted/user4", `{"seconds":60}`, 204, "")
+		s.expectFailure(t, 4, "POST", messages, `{"content":"x"}`, errMuted)
+		s.expect(t, 1, "DELETE", "/rooms/sale/muted/4", "", 204, "")
+		s.expect(t, 4, "POST", messages, `{"content":"x"}`, 200, messageIn(id, "3", "4", "x"))
+		for _, n := range []string{"0", "2678401", "9223372036854775807"} {
+			s.expectFailure(t, 1, "PUT", "/rooms/sale/muted/4", `{"seconds":`+n+`}`, errBadThread)
+		}
+		s.expectFailure(t, 1, "PUT", "/rooms/sale/muted/nobody", `{"seconds":60}`, errUserNotFound)
+	})
+}
+
+// The rate of messages holds in threads too.
+func TestRateOfMessages(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		redis := s.redis
+		s = limited(t, s, "message by user 1/h", nil)
+		s.redis = redis
+		s.withThreads(t)
+		s.expect(t, 2, "POST", "/rooms/sale/messages", `{"content":"x"}`, 200,
+			messageIn(threads.RoomID(s.cfg.Sale.ID()), "1", "2", "x"))
+		testkit.Until(t, "the rate of messages", func() bool {
+			_, body, _ := s.call(t, 2, "POST", "/rooms/sale/messages", `{"content":""}`)
+			return body == string(errTooManyRequests.body)
+		})
+	})
+}

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"flashsale/handlers"
+	"flashsale/internal/config"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/presence"
+	"flashsale/internal/rooms/push"
+	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/threads"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/supervise"
+	"flashsale/redisx"
+	"flashsale/tokens"
+)
+
+var pushRoom = room{
+	name:  "push",
+	read:  func(cfg *config.Config) (any, error) { return pushSecret{cfg.PushOfflineSecret}, nil },
+	serve: (*worker).servePush,
+}
+
+// pushSecret is what the push process gets of the room's settings: no environment has it.
+type pushSecret struct{ Offline string }
+
+// pushRole is the role of the process that holds the websockets.
+const pushRole = "push"
+
+// pushProcesses is the number of these processes: they count in the slot behind those of the workers.
+func pushProcesses(cfg *config.Config) int {
+	if cfg.Chat {
+		return 1
+	}
+	return 0
+}
+
+// roles are the roles of this server's processes.
+func (s *supervisor) roles() []supervise.Role {
+	list := []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(),
+		Setting: "-app-port (APP_PORT)", Processors: processors}}
+	if n := pushProcesses(s.cfg); n > 0 {
+		list = append(list, supervise.Role{Name: pushRole, Count: n, Address: s.cfg.PushAddress,
+			Setting: "-push-address (PUSH_ADDRESS)"})
+	}
+	return list
+}
+
+// servePush serves GET /push in the workers of the sale.
+func (w *worker) servePush() (part, error) {
+	if !w.cfg.Chat {
+		return part{}, nil
+	}
+	return part{routes: handlers.Push(w.PushAddress, push.Path, push.TicketLife)}, nil
+}
+
+// pusher is the process that holds the websockets.
+type pusher struct {
+	*opening
+	cfg       *config.Config
+	inherited *supervise.Worker
+	count     *figures.Worker
+	accounts  *accounts.Accounts
+	presence  *presence.Presence
+	threads   *threads.Threads
+	limits    *limits.Limiter  // nil where it is off
+	repeats   *repeats.Counter // nil where it is off
+	sale      *redisx.Sale
+	push      *push.Server
+	limiter   *listener.Limiter
+	web       *http.Server
+}
+
+// runPush holds websockets until the supervisor sends a signal, as runWorker does.
+func (p *program) runPush(ctx context.Context, cfg *config.Config, inherited *supervise.Worker) error {
+	o, err := unpack(inherited)
+	if err != nil {
+		return err
+	}
+	count, err := joinFigures(o.figures, cfg.Workers+inherited.Slot)
+	if err != nil {
+		return err
+	}
+	p.log.count(&count.LogLinesDropped)
+	w := &pusher{opening: o, cfg: cfg, inherited: inherited, count: count}
+	if err := w.open(); err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	tasks := newTasks()
+	tasks.start(w.tasks()...)
+	select {
+	case <-ctx.Done():
+	case <-tasks.over:
+	}
+	return tasks.stop()
+}
+
+func (w *pusher) tasks() []task {
+	list := []task{{"accounts", w.accounts.Run}, {"presence", w.presence.Run}, {"conversations", w.threads.Run},
+		{"redis", w.sale.Run}}
+	if w.limits != nil {
+		list = append(list, task{"limits", w.limits.Run})
+	}
+	if w.repeats != nil {
+		list = append(list, task{"repeats", w.repeats.Run})
+	}
+	return append(list, task{"push", w.push.Run}, task{"sale of push", w.followSale},
+		task{"limits of connections", w.limiter.Run}, task{"websockets", w.serve})
+}
+
+// guard makes the rooms that refuse messages, as in a worker.
+func (w *pusher) guard() (err error) {
+	if w.cfg.Repeats {
+		if w.repeats, err = repeats.New(repeatsConfig(w.cfg, &w.handover)); err != nil {
+			return err
+		}
+	}
+	var rules limitRules
+	if err := w.take("limits", &rules); err != nil || rules.Off {
+		return err
+	}
+	w.limits = limits.New(limits.Config{Redis: w.Redis.Room(limits.HashTag), Rules: rules.Rules,
+		Secret: w.Secrets[0], Users: w.catalog.Users(), UserOf: w.catalog.UserOf, AdminFrom: w.cfg.AdminFrom})
+	return nil
+}
+
+// open makes the server.
+func (w *pusher) open() error {
+	keys, err := tokens.New(w.Sale, w.Secrets[0], w.Secrets[1:]...)
+	if err != nil {
+		return err
+	}
+	encryption, err := w.Certificate.TLS()
+	if err != nil {
+		return err
+	}
+	_, pagePort, err := net.SplitHostPort(w.Address)
+	if err != nil {
+		return err
+	}
+	var secret pushSecret
+	if err := w.take("push", &secret); err != nil {
+		return err
+	}
+	redis := w.Redis
+	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
+	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
+	w.threads = threads.New(threadsConfig(w.cfg, &w.handover))
+	known := accountsConfig(w.cfg, w.opening)
+	known.Ended = func(user uint32) { w.push.LogOut(user) }
+	w.accounts = accounts.New(known)
+	w.presence = presence.New(presenceConfig(&w.handover, w.count, w.accounts))
+	if err := w.guard(); err != nil {
+		return err
+	}
+	w.push, err = push.New(push.Config{
+		Threads: w, Ticket: w.ticketOf(keys), Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
+		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
+		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
+		Ordered: w.ordered, Figures: w.count,
+	})
+	if err != nil {
+		return err
+	}
+	w.limiter = listener.NewLimiter(listener.Config{TLS: encryption, TrustedProxies: w.cfg.TrustedProxies,
+		Figures: w.count, Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
+			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
+	w.web = listener.NewHTTPServer(w.push.Handler())
+	return nil
+}
+
+// ticketOf reads tickets. One that was minted before its user has logged out everywhere is not valid.
+func (w *pusher) ticketOf(keys *tokens.Keys) func([]byte) (uint32, int64, bool) {
+	longer := int64((w.cfg.TokenTTL - push.TicketLife) / time.Second) // the life of an access token
+	return func(ticket []byte) (user uint32, expires int64, ok bool) {
+		user, expires, ok = keys.Ticket(ticket)
+		return user, expires, ok && !w.accounts.IsEnded(user, expires+longer)
+	}
+}
+
+// heartbeat answers as POST /presence does.
+func (w *pusher) heartbeat(user uint32, _ []byte) ([]byte, error) {
+	visible, contacts, err := w.presence.Heartbeat(user)
+	return handlers.AppendPresence(nil, visible, contacts), err
+}
+
+// serve takes connections until ctx ends, then closes them spread over most of -drain.
+func (w *pusher) serve(ctx context.Context) error {
+	for begin := time.Now(); !w.push.Following() && time.Since(begin) < startWait && ctx.Err() == nil; {
+		time.Sleep(followLook)
+	}
+	socket := w.limiter.Listen(w.inherited.Listener)
+	failed := make(chan error, 1)
+	go func() { failed <- w.web.Serve(socket) }()
+	if err := w.inherited.Ready(); err != nil {
+		return err
+	}
+	slog.Info("push connections are taken", "address", w.PushAddress)
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	end := time.Now().Add(w.cfg.Drain)
+	socket.Close()
+	err := w.push.Drain(time.Now().Add(w.cfg.Drain * 3 / 4))
+	closing, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	return errors.Join(err, w.web.Shutdown(closing))
+}
+
+const followLook = 5 * time.Millisecond
+
+// followSale hands the stock and the state of the sale on.
+func (w *pusher) followSale(ctx context.Context) error {
+	w.sale.Snapshots(ctx, push.SaleEvery, func(found redisx.Snapshot) {
+		w.push.PublishSale(string(found.State), found.Left, found.Orders)
+	}, func() {})
+	return nil
+}
+
+// ordered returns when a user placed the order of the sale.
+func (w *pusher) ordered(user uint32) (time.Time, error) {
+	order, err := w.sale.Order(user)
+	return order.Placed, err
+}

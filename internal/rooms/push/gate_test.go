@@ -1,0 +1,215 @@
+package push
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/centrifugal/centrifuge-go"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
+)
+
+// ended is the code with which a client was disconnected.
+func (s *running) ended(t *testing.T, cfg centrifuge.Config, protobuf bool) uint32 {
+	t.Helper()
+	make := centrifuge.NewJsonClient
+	if protobuf {
+		make = centrifuge.NewProtobufClient
+	}
+	c := make(s.url, cfg)
+	defer c.Close()
+	codes := (chan uint32)(nil)
+	codes = newCodes()
+	c.OnDisconnected(func(e centrifuge.DisconnectedEvent) { codes <- e.Code })
+	c.OnError(func(e centrifuge.ErrorEvent) {
+		if n := code(e.Error); n != 0 {
+			codes <- n
+		}
+	})
+	testkit.Must(t, c.Connect())
+	select {
+	case n := <-codes:
+		return n
+	case <-time.After(5 * time.Second):
+		t.Fatal("the client was not refused")
+		return 0
+	}
+}
+
+func newCodes() chan uint32 { return make(chan uint32, 100) }
+
+func TestTicketsAndProtocols(t *testing.T) {
+	s, _ := one(t)
+	late := string(keys.AppendTicket(nil, ann, time.Now().Add(-time.Second)))
+	access := string(keys.AppendAccess(nil, ann, time.Now().Add(time.Hour)))
+	for _, row := range []struct {
+		name, token string
+		protobuf    bool
+		want        uint32
+	}{
+		{"forged", strings.Repeat("A", 32), false, 3500}, {"none", "", false, 3500},
+		{"access token", access, false, 3500}, {"protobuf", ticket(ann), true, 3506},
+	} {
+		if got := s.ended(t, centrifuge.Config{Token: row.token}, row.protobuf); got != row.want {
+			t.Errorf("%s: code %d, want %d", row.name, got, row.want)
+		}
+	}
+	// The client of an expired ticket asks for another one and goes on.
+	d := s.device(t, centrifuge.Config{Token: late,
+		GetToken: func(centrifuge.ConnectionTokenEvent) (string, error) { return ticket(ann), nil }})
+	d.online()
+	if _, err := s.refresh(ann, ticket(bob)); err == nil {
+		t.Error("another user's ticket refreshes a connection")
+	}
+	if r, err := s.refresh(ann, late); err != nil || !r.Expired {
+		t.Errorf("refresh with an expired ticket: %+v, %v", r, err)
+	}
+	if r, err := s.refresh(ann, ticket(ann)); err != nil || r.ExpireAt <= time.Now().Unix() {
+		t.Errorf("refresh: %+v, %v", r, err)
+	}
+	// Delta is refused with an error of the protocol.
+	sub, err := d.NewSubscription(threadPrefix+them,
+		centrifuge.SubscriptionConfig{Delta: centrifuge.DeltaTypeFossil})
+	testkit.Must(t, err)
+	codes := newCodes()
+	sub.OnUnsubscribed(func(e centrifuge.UnsubscribedEvent) { codes <- e.Code })
+	testkit.Must(t, sub.Subscribe())
+	if got := <-codes; got != 108 {
+		t.Errorf("delta: code %d, want 108", got)
+	}
+}
+
+// handshake is the status of a websocket request.
+func (s *running) handshake(t *testing.T, origin string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequest("GET", strings.Replace(s.url, "ws", "http", 1), nil)
+	testkit.Must(t, err)
+	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Origin": origin} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	reply, err := http.DefaultTransport.RoundTrip(r)
+	testkit.Must(t, err)
+	reply.Body.Close()
+	return reply
+}
+
+func TestOrigins(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	cfg.Origins, cfg.PagePort = []string{"https://shop.example"}, "8080"
+	s := start(t, cfg)
+	for origin, want := range map[string]int{
+		"": 101, "http://127.0.0.1:8080": 101, "https://shop.example": 101, "https://SHOP.example": 101,
+		"http://shop.example": 403, "http://127.0.0.1:9999": 403, "https://evil.example": 403, "null": 403,
+	} {
+		if got := s.handshake(t, origin).StatusCode; got != want {
+			t.Errorf("origin %q: %d, want %d", origin, got, want)
+		}
+	}
+}
+
+func TestHandshakesAreAdmittedAtARate(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	clock := roomtest.NewClock(time.Now())
+	cfg.Rate, cfg.Now = 2, clock.Now
+	s := start(t, cfg)
+	for i, want := range []int{101, 101, 503} {
+		got := s.handshake(t, "")
+		if got.StatusCode != want || want == 503 && got.Header.Get("Retry-After") != "1" {
+			t.Errorf("handshake %d: %d, want %d", i, got.StatusCode, want)
+		}
+	}
+	clock.Add(time.Second)
+	if got := s.handshake(t, "").StatusCode; got != 101 {
+		t.Errorf("a second later: %d", got)
+	}
+}
+
+// A client that does not read is cut off; the others get everything.
+func TestSlowClient(t *testing.T) {
+	s, st := one(t)
+	good := s.connect(t, bob)
+	good.subscribe(club)
+	silent(t, s, ann, club)
+	content := strings.Repeat("x", 4000)
+	count := 0
+	testkit.Until(t, "the slow client is cut off", func() bool {
+		for range 20 {
+			st.write(t, club, content)
+			count++
+		}
+		time.Sleep(5 * time.Millisecond)
+		return s.cfg.Figures.PushDropped.Value() > 0
+	})
+	good.saw(fmt.Sprintf("%d %s", count, content))
+}
+
+func TestIdleClientIsSentToPolling(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	clock := roomtest.NewClock(time.Now())
+	cfg.Idle, cfg.Now = time.Minute, clock.Now
+	s := start(t, cfg)
+	d := s.connect(t, ann)
+	codes := newCodes()
+	d.OnDisconnected(func(e centrifuge.DisconnectedEvent) { codes <- e.Code })
+	clock.Add(time.Minute)
+	_, err := d.History(t.Context(), threadPrefix+them)
+	testkit.Must(t, err)
+	clock.Add(time.Minute)
+	s.closeIdle()
+	if d.State() != centrifuge.StateConnected {
+		t.Error("a client with activity was closed")
+	}
+	clock.Add(time.Second)
+	s.closeIdle()
+	if got := <-codes; got != disconnectIdle.Code {
+		t.Errorf("code %d, want %d", got, disconnectIdle.Code)
+	}
+}
+
+// silent is a client that subscribes to a thread and then reads nothing.
+func silent(t *testing.T, s *running, user uint32, thread string) {
+	t.Helper()
+	c := dial(t, s, user)
+	testkit.Must(t, c.SetReadBuffer(4096))
+	_, err := c.Write(frameOf(`{"id":2,"subscribe":{"channel":"` + threadPrefix + thread + `"}}`))
+	testkit.Must(t, err)
+	channel := threadPrefix + thread
+	testkit.Until(t, "subscription", func() bool { return s.node.Hub().NumSubscribers(channel) > 1 })
+}
+
+// dial connects a client that does nothing, and takes no memory for it.
+func dial(tb testing.TB, s *running, user uint32) *net.TCPConn {
+	tb.Helper()
+	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "ws://"), Path)
+	c, err := net.Dial("tcp", address)
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { c.Close() })
+	_, err = io.WriteString(c, handshakeOf(address))
+	testkit.Must(tb, err)
+	reply := make([]byte, 512)
+	if n, err := c.Read(reply); err != nil || !strings.HasSuffix(string(reply[:n]), "\r\n\r\n") {
+		tb.Fatalf("handshake: %q, %v", reply[:n], err)
+	}
+	_, err = c.Write(frameOf(`{"id":1,"connect":{"token":"` + ticket(user) + `"}}`))
+	testkit.Must(tb, err)
+	return c.(*net.TCPConn)
+}
+
+func handshakeOf(address string) string {
+	return "GET " + Path + " HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\n" +
+		"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+}
+
+// frameOf is a short text as a frame of a websocket.
+func frameOf(text string) []byte {
+	return append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...) // the mask is 0
+}

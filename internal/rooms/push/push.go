@@ -1,0 +1,156 @@
+// Package push is the push and channel service: clients hold a websocket and speak Centrifugo's protocol
+// (JSON). The history of a channel is the stored thread: a message is stored first, then this service reads
+// it from the log of the threads and delivers it, so what a client recovers is what is stored.
+//
+// It runs in a process of its own and keeps nothing: who is connected is in memory only. It must not touch
+// the order path. It is slow where a client subscribes or publishes: one round trip to Redis each.
+package push
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/centrifugal/centrifuge"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"flashsale/internal/background"
+	"flashsale/internal/observe/figures"
+	"flashsale/redisx/pipeline"
+)
+
+// Limits that clients meet.
+const (
+	TicketLife     = time.Minute // of a ticket: the time to connect
+	connectionLife = time.Hour   // then the client refreshes with a new ticket
+	frameMax       = 16 << 10    // bytes of what a client sends: 4 KB of text, escaped
+	queueMax       = 256 << 10   // bytes that wait for a client; one with more is cut off
+	writeTimeout   = 5 * time.Second
+	pingInterval   = 25 * time.Second
+	pongTimeout    = 10 * time.Second
+	idleLook       = 10 * time.Second
+	devicesMax     = 32  // connections of a user to one server
+	channelsMax    = 128 // of a connection
+)
+
+// Config is what the service needs.
+type Config struct {
+	Threads Threads
+	// Ticket returns the user of a ticket and its end, Unix seconds.
+	Ticket func(ticket []byte) (user uint32, expires int64, ok bool)
+	// Heartbeat answers the RPC "presence"; nil: there is none.
+	Heartbeat func(user uint32, data []byte) (reply []byte, err error)
+
+	// Ordered returns when a user placed the order of the sale, zero without one; nil: nobody is told of
+	// orders.
+	Ordered func(user uint32) (time.Time, error)
+
+	Redis       []pipeline.Config // of the parts, see redisx.Config.Spread
+	Origins     []string          // of pages that may connect, besides those of this host
+	PagePort    string            // of the sale's port: its page may connect
+	Idle        time.Duration     // without activity until a client has to go on by polling; 0: never
+	MessagesMax int               // of a thread that the store keeps
+	Rate        int               // handshakes a second at most; 0: handshakeRate
+
+	OfflineURL    string // gets a post for a message to a user who is not connected; "" for none
+	OfflineSecret string
+
+	Figures *figures.Worker
+	Now     func() time.Time // nil: time.Now
+}
+
+// Server is one server of the service.
+type Server struct {
+	cfg       Config
+	id        string // of this process
+	node      *centrifuge.Node
+	histories histories
+	audience  audience
+	registry  *registry
+	offline   *offline // nil without a hook
+	gate      gate     // of handshakes
+	sale      saleView
+	following atomic.Bool
+}
+
+// New makes a Server. Run must run before it serves.
+func New(cfg Config) (*Server, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Figures == nil {
+		cfg.Figures = figures.Private()
+	}
+	s := &Server{cfg: cfg, id: rand.Text(), gate: newGate(cfg),
+		sale: saleView{buyers: map[uint32]struct{}{}}}
+	s.histories = histories{load: cfg.Threads.History, most: cfg.MessagesMax, now: cfg.Now,
+		threads: map[string]*thread{}}
+	s.audience = audience{of: cfg.Threads.Of, now: cfg.Now, users: map[uint32]*listener{},
+		members: map[string]map[uint32]struct{}{}}
+	s.registry = newRegistry(s)
+	if cfg.OfflineURL != "" {
+		var err error
+		if s.offline, err = newOffline(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.makeNode()
+}
+
+// makeNode makes centrifuge's part.
+func (s *Server) makeNode() (err error) {
+	s.node, err = centrifuge.New(centrifuge.Config{
+		LogLevel: centrifuge.LogLevelError, LogHandler: logOf, ClientQueueMaxSize: queueMax,
+		ClientChannelLimit: channelsMax, UserConnectionLimit: devicesMax,
+		ChannelMaxLength: len(threadPrefix) + threadIDMax,
+		// Its own figures are counted nowhere: the room has its own.
+		Metrics: centrifuge.MetricsConfig{RegistererGatherer: prometheus.NewRegistry()},
+	})
+	if err != nil {
+		return err
+	}
+	s.node.SetBroker(broker{s})
+	s.handle()
+	return s.node.Run()
+}
+
+func logOf(e centrifuge.LogEntry) {
+	fields := make([]any, 0, 2*len(e.Fields))
+	for name, value := range e.Fields {
+		fields = append(fields, name, value)
+	}
+	slog.Error("push: "+e.Message, fields...)
+}
+
+// Run follows the logs of the threads and does the other work behind the connections, until ctx ends. It
+// returns nil then.
+func (s *Server) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.follow(ctx) })
+	group.Go(func() error { return s.registry.run(ctx) })
+	group.Go(func() error {
+		background.Every(ctx, windowKept/3, s.histories.sweep)
+		return nil
+	})
+	if s.cfg.Idle > 0 {
+		group.Go(func() error {
+			background.Every(ctx, idleLook, s.closeIdle)
+			return nil
+		})
+	}
+	if s.offline != nil {
+		group.Go(func() error { return s.offline.run(ctx) })
+	}
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// Following reports whether the logs are followed. Nobody may connect before.
+func (s *Server) Following() bool { return s.following.Load() }

@@ -1,0 +1,44 @@
+package turnover
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"flashsale/internal/testkit"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+	"flashsale/redisx/saletest"
+)
+
+// A past sale is read with the orders of all slices, or not at all.
+func TestPastSaleIsWhole(t *testing.T) {
+	const orders, lost = 12, 1 // the slice
+	cfg := saletest.Config(redistest.Start(t))
+	cfg.Slices = 3
+	s := sold(t, cfg, orders)
+	exported(t, cfg, s.ID(), orders)
+	_, _, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
+	testkit.Must(t, err)
+	if got := kept(t, cfg, s.ID(), 2); len(got) != orders {
+		t.Fatalf("%d of %d orders are kept", len(got), orders)
+	}
+	tag := cfg.KeysOf(s.ID(), lost).Tag
+	refused := func(name string, cfg redisx.Config, want error) {
+		t.Helper()
+		_, err := OpenPast(t.Context(), cfg, s.ID())
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "slice "+tag+" of sale "+s.ID()+" in Redis") {
+			t.Errorf("%s: %v, want %v and slice %s", name, err, want, tag)
+		}
+	}
+	away := cfg
+	away.Address += "," + cfg.Address + ".away," + cfg.Address
+	refused("away", away, fs.ErrNotExist)
+	var users []string
+	saletest.Command(t, cfg, &users, "HKEYS", keptOrdersPrefix+s.ID()+tag)
+	saletest.Command(t, cfg, nil, "HDEL", keptOrdersPrefix+s.ID()+tag, users[0])
+	refused("without an order", cfg, ErrIncomplete)
+	saletest.Command(t, cfg, nil, "DEL", keptOrdersPrefix+s.ID()+tag, keptStockPrefix+s.ID()+tag)
+	refused("without its data", cfg, ErrIncomplete)
+}
