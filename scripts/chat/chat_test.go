@@ -86,14 +86,13 @@ func (s *screen) shows(t *testing.T, want string) {
 }
 
 // sit starts the program for a user, and returns where the user types and reads.
-func sit(t *testing.T, s *launch.Server, user string) (types func(string), reads *screen) {
+func sit(t *testing.T, s *launch.Server, args ...string) (types func(string), reads *screen) {
 	t.Helper()
 	keyboard, hand := io.Pipe()
 	reads = &screen{}
 	var program sync.WaitGroup
 	program.Go(func() { // without Must, which is for the test's own goroutine
-		if err := run([]string{"-addr", s.Address, "-user", user, "-password", "pass" + user[4:]}, keyboard,
-			reads); err != nil {
+		if err := run(append([]string{"-addr", s.Address}, args...), keyboard, reads); err != nil {
 			t.Error(err)
 		}
 	})
@@ -106,12 +105,12 @@ func TestPeople(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")
 	s := serve(t)
-	ann, annReads := sit(t, s, "user3")
-	bob, bobReads := sit(t, s, "user4")
-	ann("/with 4")
-	annReads.shows(t, "--- user 4")
+	ann, annReads := sit(t, s, "-user", "ann", "-password", "a long password", "-register")
+	bob, bobReads := sit(t, s, "-user", "user4", "-password", "pass4")
+	ann("/with user4")
+	annReads.shows(t, "--- user4")
 	ann("hello")
-	bobReads.shows(t, "user 3 writes elsewhere: hello")
+	bobReads.shows(t, "writes elsewhere: hello")
 	testkit.Until(t, "1 unread", func() bool { // the list follows the message
 		bob("/threads")
 		return bobReads.has("1 unread")
@@ -119,7 +118,11 @@ func TestPeople(t *testing.T) {
 	bob("/open 1")
 	bobReads.shows(t, ": hello")
 	bob("I am here")
-	annReads.shows(t, "user 4: I am here")
+	annReads.shows(t, "user4: I am here")
+	bob("/who")
+	bobReads.shows(t, "No contacts yet")
+	ann("/who")
+	annReads.shows(t, "user4 is online")
 	bob("/nick Annie")
 	bobReads.shows(t, "--- Annie")
 	bob("/mute")
@@ -128,7 +131,7 @@ func TestPeople(t *testing.T) {
 	bobReads.shows(t, "--- the room of the sale")
 	bob("/history")
 	bobReads.shows(t, "the beginning")
-	bob("/group 3 5")
+	bob("/group ann user5")
 	bobReads.shows(t, "--- group of 3")
 	bob("all of you")
 	annReads.shows(t, "elsewhere: all of you")
