@@ -78,7 +78,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	for _, join := range []Room{Push("127.0.0.1:8090", "/connection/websocket", time.Minute),
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
-		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site)),
+		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site), ""),
 		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
 		Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)

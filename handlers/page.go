@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -37,12 +38,14 @@ const strictTransport = "max-age=31536000"
 type pageCalls struct {
 	*Server
 	site *web.Site
+	push string
 }
 
-// Page is the room of the page, at /.
-func Page(site *web.Site) Room {
+// Page is the room of the page, at /. push is the address of the websocket that the page may open, "" for
+// none.
+func Page(site *web.Site, push string) Room {
 	return func(s *Server) []Route {
-		r := pageCalls{s, site}
+		r := pageCalls{s, site, push}
 		return []Route{
 			{"GET", "/", s.anybody, slow, r.show},
 			{"GET", "/web/:file", s.anybody, slow, r.showFile},
@@ -51,7 +54,21 @@ func Page(site *web.Site) Room {
 }
 
 // show answers with the page itself.
-func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) { r.sendFile(ctx, r.site.File(web.Index)) }
+func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
+	r.sendFile(ctx, r.site.File(web.Index))
+	if r.push == "" {
+		return
+	}
+	if origin := r.pushOrigin(ctx, r.push); plainOrigin.MatchString(origin) {
+		header := &ctx.Response.Header
+		policy := string(header.Peek(fasthttp.HeaderContentSecurityPolicy))
+		header.Set(fasthttp.HeaderContentSecurityPolicy,
+			strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+origin, 1))
+	}
+}
+
+// plainOrigin matches an origin that can stand in a policy. Its host may come from the client.
+var plainOrigin = regexp.MustCompile(`^wss?://[0-9A-Za-z.:[\]-]+$`)
 
 // showFile answers with a file of the page.
 func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {

@@ -6,7 +6,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
 	"flashsale/redisx/redistest"
@@ -15,11 +18,11 @@ import (
 // withPage has the shop serve the page.
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
-	site, err := web.New()
+	site, err := web.New(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.join(Page(site))
+	s.join(Page(site, ""))
 }
 
 // The page is there for anybody, with the headers that keep it from being misused.
@@ -130,5 +133,44 @@ func TestPageOverTLS(t *testing.T) {
 	status, _, h := over.call(t, 0, "GET", "/", "")
 	if status != 200 || h.Get("Strict-Transport-Security") != "max-age=31536000" {
 		t.Errorf("%d %v", status, h)
+	}
+}
+
+// With a chat the page may open the websocket on the host that the browser has asked, and nothing else. A
+// host that could add to the policy adds nothing.
+func TestPageMayOpenWebsocket(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	site, err := web.New(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.join(Page(site, "0.0.0.0:8090"))
+	_, body, h := s.call(t, 0, "GET", "/", "")
+	policy := h.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
+		t.Errorf("policy %q", policy)
+	}
+	if !strings.Contains(body, `<html lang="en" data-chat="on">`) {
+		t.Error("the page does not know of the chat")
+	}
+	for _, row := range []struct{ address, host, want string }{
+		{"0.0.0.0:8090", "shop.example:8080", "ws://shop.example:8090"},
+		{":8090", "shop.example", "ws://shop.example:8090"},
+		{"[::]:8090", "[::1]:8080", "ws://[::1]:8090"},
+		{"[::]:8090", "[::1]", "ws://[::1]:8090"},
+		{"127.0.0.1:8090", "shop.example:8080", "ws://127.0.0.1:8090"},
+		{"127.0.0.1:8090", "localhost:8080", "ws://localhost:8090"},
+		{"10.0.0.1:8090", "localhost:8080", "ws://10.0.0.1:8090"},
+	} {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.SetHost(row.host)
+		if got := s.pushOrigin(&ctx, row.address); got != row.want || !plainOrigin.MatchString(got) {
+			t.Errorf("%s asked at %s: %s, want %s", row.address, row.host, got, row.want)
+		}
+	}
+	for _, bad := range []string{"ws://a;b:8090", "ws://a b:8090", "ws://*:8090", "ws://:8090 x", "ws://"} {
+		if plainOrigin.MatchString(bad) {
+			t.Errorf("%s can stand in a policy", bad)
+		}
 	}
 }

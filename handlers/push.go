@@ -3,6 +3,7 @@ package handlers
 import (
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -35,19 +36,25 @@ func (r pushCalls) showPush(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, append(b, `,"reconnect":{"min_ms":500,"max_ms":20000}}`...))
 }
 
-// url is the address for this client: a server that listens everywhere is reached under the name that the
-// client has used.
-func (r pushCalls) url(ctx *fasthttp.RequestCtx) string {
+// url is the address for this client.
+func (r pushCalls) url(ctx *fasthttp.RequestCtx) string { return r.pushOrigin(ctx, r.address) + r.path }
+
+// pushOrigin is where this client reaches the push service of an address. A service that listens everywhere is
+// reached under the name that the client has used. So is a service on this machine under the name localhost,
+// because it takes the pages of its own host only.
+func (s *Server) pushOrigin(ctx *fasthttp.RequestCtx, address string) string {
 	scheme := "ws://"
-	if r.cfg.TLS != nil {
+	if s.cfg.TLS != nil {
 		scheme = "wss://"
 	}
-	host, port, err := net.SplitHostPort(r.address)
-	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
-		host = string(ctx.Host())
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
+	used := string(ctx.Host())
+	if name, _, err := net.SplitHostPort(used); err == nil {
+		used = name
 	}
-	return scheme + net.JoinHostPort(host, port) + r.path
+	host, port, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	if err == nil && (host == "" || ip.IsUnspecified() || ip.IsLoopback() && used == "localhost") {
+		host = strings.Trim(used, "[]")
+	}
+	return scheme + net.JoinHostPort(host, port)
 }

@@ -120,6 +120,68 @@ var stateTests = []moduleTest{
 		};
 		return [shown("up", 7), shown(null, null), shown("away", null)];`,
 		`[["Up","7 behind"],["Up","7 behind"],["Away","Off"]]`},
+	{"a past has no holes and nothing twice", "past", `
+		const past = new m.Past();
+		const ids = () => past.messages.map(({ id }) => id).join("");
+		const some = (...list) => list.map((id) => ({ id, user_id: 3, content: "c" + id }));
+		const seen = [past.follows({ id: 1 })];
+		past.take(some(4, 5));
+		seen.push(ids(), past.follows({ id: 6 }), past.follows({ id: 7 }));
+		past.take(some(5, 6, 2, 7));
+		past.takeOlder(some(1, 2));
+		seen.push(ids());
+		past.takeOlder(some(2, 3, 4));
+		past.erase(3);
+		seen.push(ids(), past.messages[1].removed);
+		past.take(some(9, 10));
+		seen.push(ids());
+		return seen;`, `[false,"45",true,false,"4567","234567",true,"910"]`},
+	{"an own message that a push tells of waits no longer, an older one with its text does not count", "past", `
+		const past = new m.Past();
+		past.waiting = [1, 2].map((key) => ({ key, user: 3, content: "yes", after: 5, stored: 0 }));
+		past.take([{ id: 5, user_id: 3, content: "yes" }, { id: 6, user_id: 4, content: "yes" }]);
+		const before = past.shown.length;
+		past.take([{ id: 7, user_id: 3, content: "yes" }]);
+		return [before, past.shown.map(({ key }) => key)];`, `[2,[2]]`},
+	{"what pushes have told and what was seen here stays", "threads", `
+		const { talk } = await import("/web/talk.js");
+		const told = (last, unread) =>
+			m.take({ thread_id: "u1-3", last, unread, updated_at: "2026-01-01T00:00:00Z" });
+		const now = () => [talk.threads.get("u1-3").last, talk.threads.get("u1-3").unread];
+		const push = (id, user_id) =>
+			m.count({ id, thread_id: "u1-3", user_id, created_at: "2026-01-02T00:00:00Z" });
+		talk.user = 3;
+		told(4, 1);
+		push(6, 1);
+		push(6, 1);
+		const states = [now()];
+		told(5, 2);
+		states.push(now());
+		talk.seen.set("u1-3", 6);
+		told(6, 3);
+		states.push(now());
+		push(7, 1);
+		states.push(now());
+		push(8, 3);
+		return [...states, now()];`, `[[6,3],[6,3],[6,0],[7,1],[8,0]]`},
+	{"a thread that could not be recovered is read from where it was left", "shown", `
+		const { talk } = await import("/web/talk.js");
+		const send = window.fetch, asked = [];
+		window.fetch = async (path) => {
+			asked.push(path);
+			const id = asked.length + 40;
+			return new Response(JSON.stringify({ messages: [{ id, user_id: 1, content: "" }], last: 42 }));
+		};
+		talk.open = { thread_id: "gx", participants: [] };
+		talk.past.take([{ id: 40, user_id: 1, content: "" }]);
+		m.begun("gx", true, "e");
+		m.begun("gx", false, "e");
+		await m.catchUp();
+		for (; talk.past.reading;) await new Promise((done) => { setTimeout(done); });
+		window.fetch = send;
+		talk.open = null;
+		return [asked, talk.past.newest];`,
+		`[["/threads/gx/messages?limit=50&after=20","/threads/gx/messages?limit=50&after=21"],42]`},
 	{"each question gets its own answer", "dom", `
 		const dialog = m.byId("confirm");
 		const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });

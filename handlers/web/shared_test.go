@@ -20,7 +20,8 @@ func TestPage(t *testing.T) {
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
-		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard}} {
+		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
+		{"no chat", chatIsOff}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }

@@ -26,11 +26,18 @@ func newShop(t *testing.T, foods, stock int, args ...string) *shop {
 	t.Helper()
 	testkit.Need(t, "chromium")
 	s := &shop{redis: redistest.New(t)}
-	s.Server = launch.StartServer(t, "", []string{"ROOT_PASSWORD=" + rootPassword}, append([]string{
-		"-redis", s.redis.Socket, "-users", "5000", "-workers", "2",
-		"-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock)}, args...)...)
-	s.Serves(t)
+	s.start(t, "", append([]string{"-workers", "2", "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock)},
+		args...)...)
 	return s
+}
+
+// start starts the server on a data folder, "" for a new one. Servers of one Redis are of one sale.
+func (s *shop) start(t *testing.T, data string, args ...string) {
+	t.Helper()
+	s.Server = launch.StartServer(t, data,
+		[]string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=a secret that the servers of one sale share"},
+		append([]string{"-redis", s.redis.Socket, "-users", "5000"}, args...)...)
+	s.Serves(t)
 }
 
 func (s *shop) client(t *testing.T) *client.Client {

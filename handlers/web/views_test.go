@@ -201,9 +201,7 @@ func TestLiveConnectionIsLost(t *testing.T) {
 	if code := s.ExitCode(t); code != 0 { // its folder is free now
 		t.Errorf("exit code %d", code)
 	}
-	again := launch.StartServer(t, s.Data, []string{"ROOT_PASSWORD=" + rootPassword}, "-redis", s.redis.Socket,
-		"-users", "5000", "-foods", "4", "-stock", "10", "-app-port", port)
-	again.Serves(t)
+	s.start(t, s.Data, "-foods", "4", "-stock", "10", "-app-port", port)
 	p.until("no banner", `document.getElementById("lost").hidden`)
 	p.untilText("link", "Connected")
 }

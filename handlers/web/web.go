@@ -47,8 +47,11 @@ type Form struct {
 // Site is a set of files by name.
 type Site struct{ files map[string]*File }
 
-// New reads the files that are embedded in the program.
-func New() (*Site, error) {
+// chatOff is where the page learns that the server has no chat: the first view then loads nothing of it.
+var chatOff, chatOn = []byte(`data-chat="off"`), []byte(`data-chat="on"`)
+
+// New reads the files that are embedded in the program. chat reports whether people can write to each other.
+func New(chat bool) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
 	if err != nil {
@@ -59,6 +62,9 @@ func New() (*Site, error) {
 		body, err := embedded.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the page: %w", err)
+		}
+		if chat && entry.Name() == Index {
+			body = bytes.Replace(body, chatOff, chatOn, 1)
 		}
 		files[entry.Name()] = body
 	}

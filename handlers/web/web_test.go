@@ -17,7 +17,7 @@ import (
 func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := web.New(); err != nil {
+	if _, err := web.New(false); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 
 // Each file is there in both codings with a tag of its own, and every file that another one names exists.
 func TestSite(t *testing.T) {
-	site, err := web.New()
+	site, err := web.New(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestSite(t *testing.T) {
 			}
 			tags[form.ETag] = name
 		}
-		if strings.HasPrefix(name, "uplot") {
+		if isForeign(name) {
 			continue
 		}
 		for _, match := range named.FindAllSubmatch(file.Plain.Body, -1) {
@@ -90,7 +90,7 @@ func TestPageIsPlain(t *testing.T) {
 		`new Function|javascript:|\son[a-z]+="|\sstyle="|document\.cookie|<style|<script>`)
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, "uplot") {
+		if isForeign(name) {
 			continue
 		}
 		text, err := os.ReadFile("page/" + name)
@@ -106,4 +106,9 @@ func TestPageIsPlain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isForeign reports whether a file is of a library, which is embedded as it is.
+func isForeign(name string) bool {
+	return strings.HasPrefix(name, "uplot") || strings.HasPrefix(name, "centrifuge")
 }

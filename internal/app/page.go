@@ -11,9 +11,9 @@ func (w *worker) servePage() (part, error) {
 	if !w.cfg.Page() {
 		return part{}, nil
 	}
-	site, err := web.New()
+	site, err := web.New(w.cfg.Chat)
 	if err != nil {
 		return part{}, err
 	}
-	return part{routes: handlers.Page(site)}, nil
+	return part{routes: handlers.Page(site, w.PushAddress)}, nil
 }

@@ -3,7 +3,7 @@
 import { isRoot, onSession } from "./api.js";
 import * as buy from "./buy.js";
 import { redraw } from "./charts.js";
-import { announce, byId, setText } from "./dom.js";
+import { announce, byId, setText, tell } from "./dom.js";
 import * as live from "./live.js";
 import * as login from "./login.js";
 import * as operate from "./operate.js";
@@ -13,7 +13,23 @@ import * as traffic from "./traffic.js";
 
 const views = { live, buy, operate, orders, traffic };
 const publicViews = ["live", "buy"];
+const hasChat = document.documentElement.dataset.chat === "on";
 const tickEvery = 100; // ms; a countdown must not be late by more
+
+// The chat is loaded when it is opened: the sale comes first.
+const chat = {
+  show() {
+    this.loading ??= import("/web/chat.js");
+    this.loading.then((module) => module.show(), () => {
+      tell(byId("chat-message"), "bad", "The chat cannot be loaded. Check your connection and load the page again.");
+    });
+  },
+};
+
+if (hasChat) {
+  views.chat = chat;
+  publicViews.push("chat");
+}
 
 const wanted = () => location.hash.replace(/^#\//, "");
 
@@ -83,6 +99,9 @@ operate.start();
 orders.start();
 traffic.start();
 login.start();
+for (const element of document.querySelectorAll(".for-chat")) {
+  element.hidden = !hasChat;
+}
 showTheme(window.themeOfChoice());
 byId("theme").addEventListener("click", () => showTheme(window.nextTheme()));
 onChange(showLink);

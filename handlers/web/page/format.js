@@ -1,7 +1,8 @@
 // Numbers and times as people read them.
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
-const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const second = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const minute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 export const number = (n) => (n === null || n === undefined ? "–" : whole.format(n));
@@ -19,7 +20,13 @@ export function size(bytes) {
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 // time is a time of RFC 3339 in the zone of this browser.
-export const time = (text) => (text ? moment.format(new Date(text)) : "–");
+export const time = (text) => (text ? second.format(new Date(text)) : "–");
+
+// moment is a time of RFC 3339, short where it is today.
+export function moment(text) {
+  const at = new Date(text);
+  return (at.toDateString() === new Date().toDateString() ? clock : minute).format(at);
+}
 
 export const upToMinute = (seconds) => minute.format(new Date(seconds * 1000));
 

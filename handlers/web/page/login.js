@@ -8,6 +8,7 @@ export function start() {
   const dialog = byId("login");
   byId("log-in").addEventListener("click", open);
   byId("buy-log-in").addEventListener("click", open);
+  byId("login-register").addEventListener("click", register);
   byId("login-cancel").addEventListener("click", () => dialog.close());
   byId("log-out").addEventListener("click", () => logOut());
   byId("login-form").addEventListener("submit", submit);
@@ -21,6 +22,11 @@ function open() {
   byId("login").showModal();
 }
 
+async function register() {
+  byId("login").close();
+  (await import("/web/register.js")).open();
+}
+
 async function submit(event) {
   event.preventDefault();
   const button = event.submitter;
@@ -28,7 +34,9 @@ async function submit(event) {
   try {
     await logIn(byId("login-name").value, byId("login-password").value);
     byId("login").close();
-    location.hash = isRoot() ? "#/operate" : "#/buy";
+    if (document.body.dataset.view !== "chat") {
+      location.hash = isRoot() ? "#/operate" : "#/buy";
+    }
   } catch (error) {
     byId("login-password").value = "";
     tellError(byId("login-message"), error);

@@ -6,20 +6,32 @@ import { tell } from "./dom.js";
 import { wait } from "./format.js";
 
 const texts = {
+  ACCOUNTS_FULL: "No more people can register.",
   CART_EMPTY: "The cart is empty.",
   CART_NOT_FOUND: "The cart has expired. Fill a new one.",
+  CONTACTS_OUT_OF_LIMIT: "You have as many contacts as there may be.",
   DOCUMENT_INVALID: "Your passport is on the list of invalid ones.",
   FOOD_NOT_FOUND: "There is no such food.",
   FOOD_OUT_OF_LIMIT: "A cart holds at most three pieces.",
   FOOD_OUT_OF_STOCK: "There are not enough pieces left.",
+  GROUP_FULL: "The group has as many members as there may be.",
   INVALID_ACCESS_TOKEN: "Your login has expired. Log in again.",
+  INVALID_CONTACT: "This person cannot be a contact of yours.",
+  INVALID_EMAIL: "This is no e-mail address.",
+  INVALID_NAME: "A name has 3 to 32 characters, and not only digits.",
+  INVALID_PASSWORD: "A password has at least 8 characters.",
   INVALID_SALE_STATE: "There is no such state of a sale.",
   INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",
   KEY_NOT_FOUND: "This key was never hit.",
   MALFORMED_JSON: "The server does not accept these values.",
+  MESSAGE_REPEATED: "You have sent this text too often.",
+  MESSAGE_TOO_LONG: "A message has at most 4096 bytes.",
+  NAME_TAKEN: "Another user has this name.",
+  NOT_A_MEMBER: "You are not a member of this group.",
   NOT_ALLOWED: "Only root may do that.",
   NOT_FOUND: "This server does not offer that.",
   ORDER_OUT_OF_LIMIT: "You have ordered already: each user orders once.",
+  REGISTERED_NOT_ALLOWED: "Only users of the catalogue can buy in this sale.",
   SALE_CLOCKS_DIFFER: "The clocks of the Redis servers differ too much to schedule the sale.",
   SALE_CLOSED: "The sale is closed.",
   SALE_NOT_OPEN: "The sale is not open yet.",
@@ -27,8 +39,14 @@ const texts = {
   IDEMPOTENCY_KEY_REUSED: "This change was sent before with other numbers.",
   SALE_STATE_CONFLICT: "The sale cannot change to that state now.",
   SERVICE_UNAVAILABLE: "The server is busy. Try again in a moment.",
+  SLOW_MODE: "Here you can write once in some seconds. Wait a moment.",
+  THREAD_NOT_FOUND: "There is no such conversation.",
+  THREAD_OUT_OF_LIMIT: "You have started as many conversations as you may.",
   TOO_MANY_REQUESTS: "Too many requests. Try again in a moment.",
   USER_AUTH_FAIL: "Name or password is wrong.",
+  USER_BLOCKED: "One of you has blocked the other.",
+  USER_MUTED: "You may not write in this room now.",
+  USER_NOT_FOUND: "Nobody has this name.",
 };
 
 // reason is the English text for a code; the code itself where it has none here.
@@ -63,15 +81,16 @@ const more = {
 export const refusals = (byCode, root) => byCode.filter(([code]) => root || code in figures)
   .map(([code, n]) => [figures[code] ?? more[code] ?? code, n]);
 
-// tellError shows what went wrong.
-export function tellError(element, error) {
-  if (error instanceof Refusal) {
-    let text = reason(error.code) || `The server answers ${error.status}.`;
-    if (error.code === "TOO_MANY_REQUESTS" && error.wait > 0) {
-      text = `Too many requests. Try again in ${wait(error.wait)}.`;
-    }
-    tell(element, "bad", text);
-  } else {
-    tell(element, "bad", "The server cannot be reached. Check your connection and try again.");
+// reasonOf is what went wrong, in words.
+export function reasonOf(error) {
+  if (!(error instanceof Refusal)) {
+    return "The server cannot be reached. Check your connection and try again.";
   }
+  if (error.code === "TOO_MANY_REQUESTS" && error.wait > 0) {
+    return `Too many requests. Try again in ${wait(error.wait)}.`;
+  }
+  return reason(error.code) || `The server answers ${error.status}.`;
 }
+
+// tellError shows what went wrong.
+export const tellError = (element, error) => tell(element, "bad", reasonOf(error));

@@ -1,0 +1,18 @@
+// Acts in the chat that a person has asked for.
+
+import { byId, tell } from "./dom.js";
+import { tellError } from "./messages.js";
+import { changed } from "./talk.js";
+
+// attempt shows the error of an act, and resolves to whether it was done.
+export async function attempt(act) {
+  tell(byId("chat-message"), "", "");
+  try {
+    await act;
+    return true;
+  } catch (error) {
+    tellError(byId("chat-message"), error);
+    changed(); // what could not be changed is shown as it was
+    return false;
+  }
+}

@@ -1,0 +1,145 @@
+// The chat view: the list of threads beside the shown one. It is loaded when the view is opened first.
+
+import { session } from "./api.js";
+import { attempt } from "./attempt.js";
+import { byId, make, setText } from "./dom.js";
+import { count } from "./format.js";
+import * as line from "./line.js";
+import { setVisible } from "./people.js";
+import * as register from "./register.js";
+import { open, talkTo } from "./shown.js";
+import { isRoom, listed, onTalk, other, talk, titleOf, unread } from "./talk.js";
+import * as thread from "./thread.js";
+import { readOlder } from "./threads.js";
+
+const links = {
+  connecting: "Connecting",
+  live: "Live: messages arrive at once",
+  poll: "Not live: looks for messages every 10 seconds",
+};
+
+const style = make("link", { rel: "stylesheet", href: "/web/chat.css" });
+const ready = new Promise((done) => { style.onload = style.onerror = done; });
+document.head.append(style);
+
+build();
+ready.then(begin);
+
+// show is called whenever the view is entered or the login changes.
+export const show = () => draw();
+
+function begin() {
+  onTalk(draw);
+  thread.start();
+  line.start();
+}
+
+function build() {
+  const field = make("input", { id: "talk-to", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
+    required: "" });
+  byId("view-chat").append(make("div", { id: "chat", class: "talk" },
+    make("div", { class: "card threads" },
+      make("h2", {}, "Conversations"),
+      make("ul", { id: "threads", "aria-label": "Conversations" }),
+      make("button", { id: "threads-older", type: "button" }, "Older conversations"),
+      make("form", { id: "talk-form" }, make("label", {}, "Write to ", field),
+        make("button", { type: "submit" }, "Start")),
+      make("label", { id: "visible-label", class: "check" },
+        make("input", { id: "visible", type: "checkbox" }), "Others see when I am online"),
+      make("div", { id: "chat-welcome", class: "welcome-chat" },
+        make("p", {}, "Log in to write. Who has no account can register."),
+        make("div", { class: "buttons" },
+          make("button", { id: "chat-log-in", type: "button", class: "primary" }, "Log in"),
+          make("button", { id: "chat-register", type: "button" }, "Register")))),
+    thread.build()));
+  byId("talk-form").addEventListener("submit", startThread);
+  byId("threads-older").addEventListener("click", () => attempt(readOlder()));
+  byId("visible").addEventListener("change", (event) => attempt(setVisible(event.target.checked)));
+  byId("chat-log-in").addEventListener("click", () => byId("log-in").click());
+  byId("chat-register").addEventListener("click", register.open);
+  byId("threads").addEventListener("click", choose);
+}
+
+async function startThread(event) {
+  event.preventDefault();
+  const button = event.submitter;
+  button.disabled = true;
+  if (await attempt(talkTo(byId("talk-to").value.trim()))) {
+    byId("talk-to").value = "";
+    thread.enter();
+  }
+  button.disabled = false;
+}
+
+function choose(event) {
+  const id = event.target.closest("button")?.dataset.thread;
+  const chosen = talk.threads.get(id) ?? (id === talk.room?.thread_id ? talk.room : null);
+  if (chosen) {
+    open(chosen);
+    thread.enter();
+  }
+}
+
+function draw() {
+  const loggedIn = session !== null;
+  setText(byId("chat-state"), links[talk.link]);
+  byId("chat-state").dataset.link = talk.link;
+  byId("view-chat").dataset.shows = talk.open ? "thread" : "list";
+  byId("chat-welcome").hidden = loggedIn;
+  byId("talk-form").hidden = byId("visible-label").hidden = !loggedIn;
+  byId("threads-older").hidden = talk.before === 0;
+  byId("visible").checked = talk.visible;
+  const rooms = talk.room ? [talk.room] : [];
+  drawList([...rooms, ...listed()]);
+  const n = unread();
+  const link = document.querySelector('nav a[href="#/chat"]');
+  setText(link, n > 0 ? `Chat (${n})` : "Chat");
+  thread.draw();
+}
+
+const rows = new Map(); // of the list, by thread
+
+function drawList(threads) {
+  const list = byId("threads");
+  const ids = new Set(threads.map(({ thread_id: id }) => id));
+  for (const [id, row] of rows) {
+    if (!ids.has(id)) {
+      row.remove();
+      rows.delete(id);
+    }
+  }
+  threads.forEach((t, i) => {
+    const row = rows.get(t.thread_id) ?? newRow(t.thread_id);
+    drawRow(row, t);
+    if (list.children[i] !== row) {
+      list.insertBefore(row, list.children[i] ?? null);
+    }
+  });
+}
+
+function newRow(id) {
+  const row = make("li", {}, make("button", { type: "button", "data-thread": id, class: "plain" },
+    make("span", { class: "dot", "aria-hidden": "true" }), make("span", { class: "name" }),
+    make("span", { class: "unseen status" }), make("span", { class: "count" })));
+  rows.set(id, row);
+  return row;
+}
+
+function drawRow(row, t) {
+  const button = row.firstChild;
+  const [dot, name, status, badge] = button.children;
+  const peer = isRoom(t) ? 0 : other(t);
+  const online = talk.online.get(peer)?.online ?? false;
+  dot.dataset.online = peer ? online : "none";
+  setText(name, titleOf(t));
+  setText(status, `${peer ? (online ? ", online" : ", offline") : ""}${t.is_muted ? ", muted" : ""}`);
+  const n = isRoom(t) ? 0 : t.unread;
+  setText(badge, n > 0 ? (n > 99 ? "99+" : String(n)) : "");
+  badge.title = n > 0 ? count(n, "unread message") : "";
+  row.dataset.muted = t.is_muted ?? false;
+  if (talk.open?.thread_id === t.thread_id) {
+    button.setAttribute("aria-current", "true");
+  } else {
+    button.removeAttribute("aria-current");
+  }
+}
