@@ -9,7 +9,7 @@ import (
 // param returns a parameter of the query, "" if it is missing.
 func param(ctx *fasthttp.RequestCtx, name string) string { return string(ctx.QueryArgs().Peek(name)) }
 
-// numberOf reads a number of the query, usual if it is missing; ok is false if it is none from least to most.
+// numberOf reads a number of the query, usual if it is missing. ok is false if it is not from least to most.
 func numberOf(ctx *fasthttp.RequestCtx, name string, least, most, usual uint64) (n uint64, ok bool) {
 	text := param(ctx, name)
 	if text == "" {

@@ -14,7 +14,7 @@ import (
 // Conversation is what the calls of the conversations need.
 type Conversation struct {
 	Threads *threads.Threads
-	// Find finds a user by name, or returns threads.ErrNoUser.
+	// Find finds a user by name, or returns accounts.ErrNoUser.
 	Find func(name string) (uint32, error)
 	// Repeated reports whether a user has sent the same text too often; nil: no text is.
 	Repeated func(user uint32, text string) (bool, error)

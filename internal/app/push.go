@@ -159,16 +159,14 @@ func (w *pusher) open() error {
 	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
 	w.threads = threads.New(threadsConfig(w.cfg, &w.handover))
-	known := accountsConfig(w.cfg, w.opening)
-	known.Ended = func(user uint32) { w.push.LogOut(user) }
-	w.accounts = accounts.New(known)
+	w.accounts = accounts.New(accountsConfig(w.cfg, w.opening))
 	w.presence = presence.New(presenceConfig(&w.handover, w.count, w.accounts))
 	if err := w.guard(); err != nil {
 		return err
 	}
 	w.push, err = push.New(push.Config{
-		Threads: w, Ticket: w.ticketOf(keys), Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
-		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
+		Threads: w, Ticket: keys.Ticket, Ended: w.ended, Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
+		Origins: splitOrigins(w.cfg.PushOrigins), PagePort: pagePort, Idle: w.cfg.PushIdle,
 		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
 	})
@@ -182,19 +180,25 @@ func (w *pusher) open() error {
 	return nil
 }
 
-// ticketOf reads tickets. One that was minted before its user has logged out everywhere is not valid.
-func (w *pusher) ticketOf(keys *tokens.Keys) func([]byte) (uint32, int64, bool) {
-	longer := int64((w.cfg.TokenTTL - push.TicketLife) / time.Second) // the life of an access token
-	return func(ticket []byte) (user uint32, expires int64, ok bool) {
-		user, expires, ok = keys.Ticket(ticket)
-		return user, expires, ok && !w.accounts.IsEnded(user, expires+longer)
-	}
-}
-
 // heartbeat answers as POST /presence does.
 func (w *pusher) heartbeat(user uint32, _ []byte) ([]byte, error) {
 	visible, contacts, err := w.presence.Heartbeat(user)
 	return handlers.AppendPresence(nil, visible, contacts), err
+}
+
+// ended reports whether a user has logged out everywhere after a moment.
+func (w *pusher) ended(user uint32, since time.Time) bool {
+	return w.accounts.IsEnded(user, since.Add(w.cfg.TokenTTL).Unix())
+}
+
+// splitOrigins returns the origins of -push-origins.
+func splitOrigins(text string) (list []string) {
+	for origin := range strings.SplitSeq(text, ",") {
+		if origin = strings.ToLower(strings.TrimSpace(origin)); origin != "" {
+			list = append(list, origin)
+		}
+	}
+	return list
 }
 
 // serve takes connections until ctx ends, then closes them spread over most of -drain.

@@ -38,11 +38,17 @@ func (w *worker) serveThreads() (part, error) {
 	}
 	cfg := threadsConfig(w.cfg, &w.handover)
 	cfg.Exist = func(users []uint32) (bool, error) {
-		found, err := w.accounts.Names(users)
-		return err == nil && len(found) == len(users), err
+		names, err := w.accounts.Names(users)
+		for _, user := range users {
+			if names[user] == "" {
+				return false, err
+			}
+		}
+		return true, err
 	}
 	cfg.Blocked = w.accounts.EitherBlocks
-	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find, Pace: w.cfg.RoomPace}
+	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find,
+		Pace: w.cfg.RoomPace}
 	if w.repeats != nil {
 		conversation.Repeated = func(user uint32, text string) (bool, error) {
 			return isRepeated(w.repeats, user, text)

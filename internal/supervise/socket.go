@@ -24,7 +24,8 @@ type socket int
 const noSocket socket = -1
 
 // claim resolves the address of a role to host:port with the final port, and makes sure that no other
-// program listens there. The host 0.0.0.0 means every IPv4 address of the machine; :: or no host means every address.
+// program listens there. The host 0.0.0.0 means every IPv4 address of the machine; :: or no host means every
+// address.
 // Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so claim
 // first tries a socket without it.
 func claim(r Role) (string, error) {

@@ -26,7 +26,7 @@ var subcommands = []subcommand{
 	{"compare", "sides", "starts and compares sides, separated by |, the first is the base. A side is floor, " +
 		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always or own; " +
 		"REDIS=n plain ones or CLUSTER=n masters; SERVERS=n of them in one sale; IDLE=n silent " +
-		"connections or VIEWERS=n of GET /live",
+		"connections or VIEWERS=n of GET /live; CHAT=n users who talk",
 		func() task { return &compareTask{} }},
 	{"soak", "time", "starts a server and loads it for so long at -rate, with as many users as that takes; " +
 		"fails if its memory, threads or files grow",

@@ -44,7 +44,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 		addresses = append(addresses, server.address)
 	}
 	rate := loadRate
-	if s.setup.masters > 0 {
+	if s.setup.masters > 0 || s.setup.talk != "" {
 		rate = clusterRate
 	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",

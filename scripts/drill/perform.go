@@ -65,6 +65,9 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if s.load, err = startLoad(ctx, s, r.seed, giveUp); err != nil {
 		return err
 	}
+	if s.talk, err = startTalk(ctx, s); err != nil {
+		return err
+	}
 	watch := startWatch(ctx, s.servers, s.setup.buyers)
 	defer watch.stop()
 	if err := s.awaitSales(ctx, piecesFirst); err != nil {
@@ -94,6 +97,9 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	s.awaitAlert(ctx)
 	if r.drill.healthy() {
 		s.demandNoAlert(ctx)
+	}
+	if err := s.talk.finish(ctx, r); err != nil {
+		return err
 	}
 	rep, err := s.load.finish(ctx)
 	if err != nil {

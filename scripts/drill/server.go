@@ -70,6 +70,11 @@ func newServer(
 		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(c.stock), "-data", s.data,
 		"-pprof", localhost(profiles), "-ops", ops,
 		"-cart-adds", "0"} // one-cart changes a cart as fast as it can
+	chat, err := chatFlags(c)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, chat...)
 	if c.patient {
 		args = append(args, "-redis-timeout", patientTimeout.String())
 	}

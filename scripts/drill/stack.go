@@ -41,6 +41,7 @@ type setup struct {
 	replicas int    // of each master
 	ack      string // -ack of the servers; "" is local
 	stock    int    // of each food; 0 is stockDefault
+	talk     string // flags of the load of the conversation; "": the servers have none
 	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
@@ -74,6 +75,7 @@ type stack struct {
 	servers []*server
 	probes  *probes
 	load    *load
+	talk    *talk
 	alarms  *alarms
 	asides  *asides
 
@@ -215,6 +217,9 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 func (s *stack) stop() {
 	if s.load != nil {
 		s.load.run.Kill()
+	}
+	if s.talk != nil {
+		s.talk.run.Kill()
 	}
 	if s.probes != nil {
 		s.probes.stop()

@@ -47,9 +47,6 @@ type Config struct {
 	// Hash hashes a password as Argon2id does, one at a time. Without it nobody registers or logs in here.
 	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
 
-	// Ended hears of users who have logged out everywhere; nil: it is not told.
-	Ended func(user uint32)
-
 	// The users of the catalogue.
 	UserOf   func(name []byte) (user uint32, found bool)
 	NameOf   func(user uint32) []byte // nil where there is none

@@ -46,8 +46,8 @@ func (e *ended) last(end int64) (expires int64) {
 	return time.Unix(end/1000+1, 0).Add(e.ttl - 1).Unix()
 }
 
-// add notes the ends of some users, in Unix milliseconds, and returns the users whose end was not known.
-func (e *ended) add(ends map[uint32]int64) (news []uint32) {
+// add notes the ends of some users, in Unix milliseconds.
+func (e *ended) add(ends map[uint32]int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	fresh := map[uint32]map[uint32]int64{}
@@ -64,15 +64,11 @@ func (e *ended) add(ends map[uint32]int64) (news []uint32) {
 			}
 			fresh[user%endedShards] = shard
 		}
-		if shard[user] < expires {
-			shard[user] = expires
-			news = append(news, user)
-		}
+		shard[user] = max(shard[user], expires)
 	}
 	for i, shard := range fresh {
 		e.shards[i].Store(&shard)
 	}
-	return news
 }
 
 // sweep forgets users whose tokens of before have expired.
@@ -129,11 +125,7 @@ func (a *Accounts) hearEnds() error {
 				latest = max(latest, end)
 			}
 		}
-		for _, user := range a.ended.add(ends) {
-			if a.cfg.Ended != nil {
-				a.cfg.Ended(user)
-			}
-		}
+		a.ended.add(ends)
 		if len(rows) < 2*endedPage {
 			a.ended.heard = latest
 			return nil

@@ -16,6 +16,7 @@ var disconnectIdle = centrifuge.Disconnect{Code: 4500, Reason: "idle: poll GET /
 // session is what this server keeps of a connection besides centrifuge.
 type session struct {
 	user   uint32
+	since  atomic.Int64 // when the last ticket was made, Unix seconds
 	active atomic.Int64 // Unix seconds of the last command or message
 }
 
@@ -43,11 +44,12 @@ func (s *Server) connecting(
 	if e.Transport.Protocol() != centrifuge.ProtocolTypeJSON {
 		return centrifuge.ConnectReply{}, centrifuge.DisconnectInappropriateProtocol
 	}
-	user, err := s.admit(e.Token)
+	user, made, err := s.admit(e.Token)
 	if err != nil {
 		return centrifuge.ConnectReply{}, err
 	}
 	own := &session{user: user}
+	own.since.Store(made.Unix())
 	own.touch(s.cfg.Now())
 	return centrifuge.ConnectReply{
 		Context: context.WithValue(ctx, sessionKey{}, own),
@@ -60,16 +62,26 @@ func (s *Server) connecting(
 	}, nil
 }
 
-// admit returns the user of a ticket.
-func (s *Server) admit(ticket string) (uint32, error) {
+// admit returns the user of a ticket and when it was made.
+func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
 	user, expires, ok := s.cfg.Ticket([]byte(ticket))
+	made = time.Unix(expires, 0).Add(-TicketLife)
 	switch {
-	case !ok:
-		return 0, centrifuge.DisconnectInvalidToken
+	case !ok || s.cfg.Ended != nil && s.cfg.Ended(user, made):
+		return 0, made, centrifuge.DisconnectInvalidToken
 	case s.cfg.Now().Unix() >= expires:
-		return 0, centrifuge.ErrorTokenExpired
+		return 0, made, centrifuge.ErrorTokenExpired
 	}
-	return user, nil
+	return user, made, nil
+}
+
+// closeEnded ends the connections of users who have logged out everywhere.
+func (s *Server) closeEnded() {
+	for _, c := range s.node.Hub().Connections() {
+		if own := sessionOf(c); own != nil && s.cfg.Ended(own.user, time.Unix(own.since.Load(), 0)) {
+			c.Disconnect(centrifuge.DisconnectInvalidToken)
+		}
+	}
 }
 
 // connected sets the handlers of a connection.
@@ -103,7 +115,7 @@ func (s *Server) connected(c *centrifuge.Client) {
 		reply(centrifuge.RPCReply{Data: data}, err)
 	})
 	c.OnRefresh(func(e centrifuge.RefreshEvent, reply centrifuge.RefreshCallback) {
-		reply(s.refresh(own.user, e.Token))
+		reply(s.refresh(own, e.Token))
 	})
 	c.OnDisconnect(func(e centrifuge.DisconnectEvent) {
 		if e.Code == centrifuge.DisconnectSlow.Code {
@@ -129,21 +141,17 @@ func (s *Server) enter(c *centrifuge.Client, user uint32) {
 	}
 }
 
-// LogOut closes the connections of a user to this server: the tokens of before have ended.
-func (s *Server) LogOut(user uint32) {
-	// The error is that of a controller between servers, which this node does not have.
-	_ = s.node.Disconnect(userName(user), centrifuge.WithCustomDisconnect(centrifuge.DisconnectInvalidToken))
-}
-
 // refresh extends a connection.
-func (s *Server) refresh(user uint32, ticket string) (centrifuge.RefreshReply, error) {
-	switch other, err := s.admit(ticket); {
+func (s *Server) refresh(own *session, ticket string) (centrifuge.RefreshReply, error) {
+	switch other, made, err := s.admit(ticket); {
 	case err == centrifuge.ErrorTokenExpired: //nolint:errorlint // it is returned as it is
 		return centrifuge.RefreshReply{Expired: true}, nil
 	case err != nil:
 		return centrifuge.RefreshReply{}, err
-	case other != user:
+	case other != own.user:
 		return centrifuge.RefreshReply{}, centrifuge.DisconnectInvalidToken
+	default:
+		own.since.Store(made.Unix())
 	}
 	return centrifuge.RefreshReply{ExpireAt: s.cfg.Now().Add(connectionLife).Unix()}, nil
 }

@@ -31,8 +31,8 @@ func (f *Fence) Run(ctx context.Context) error { return f.redis.Run(ctx) }
 // Wait returns nil once all servers that live have taken the lines up to a position from the log of a part,
 // with the line of the removal: at once if that line is the last one, else within a second. A server counts
 // as dead after some seconds without a sign of life; if it wakes up, it takes that line before any later
-// message. Otherwise Wait returns an ErrUnavailable after a time; the removal stands, and asking for it again
-// waits again.
+// message. Otherwise Wait returns an ErrUnavailable after a time; the removal stands, and asking for it
+// again waits again.
 func (f *Fence) Wait(part int, position int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,13 +65,14 @@ func TestTicketsAndProtocols(t *testing.T) {
 	d := s.device(t, centrifuge.Config{Token: late,
 		GetToken: func(centrifuge.ConnectionTokenEvent) (string, error) { return ticket(ann), nil }})
 	d.online()
-	if _, err := s.refresh(ann, ticket(bob)); err == nil {
+	own := &session{user: ann}
+	if _, err := s.refresh(own, ticket(bob)); err == nil {
 		t.Error("another user's ticket refreshes a connection")
 	}
-	if r, err := s.refresh(ann, late); err != nil || !r.Expired {
+	if r, err := s.refresh(own, late); err != nil || !r.Expired {
 		t.Errorf("refresh with an expired ticket: %+v, %v", r, err)
 	}
-	if r, err := s.refresh(ann, ticket(ann)); err != nil || r.ExpireAt <= time.Now().Unix() {
+	if r, err := s.refresh(own, ticket(ann)); err != nil || r.ExpireAt <= time.Now().Unix() {
 		t.Errorf("refresh: %+v, %v", r, err)
 	}
 	// Delta is refused with an error of the protocol.
@@ -172,6 +174,27 @@ func TestIdleClientIsSentToPolling(t *testing.T) {
 	s.closeIdle()
 	if got := <-codes; got != disconnectIdle.Code {
 		t.Errorf("code %d, want %d", got, disconnectIdle.Code)
+	}
+}
+
+// A logout everywhere ends the connections of the tickets before it, and those tickets.
+func TestLogoutEndsConnections(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	var ended atomic.Int64 // Unix seconds of Ann's logout
+	cfg.Ended = func(user uint32, since time.Time) bool { return user == ann && since.Unix() <= ended.Load() }
+	s := start(t, cfg)
+	a, b := s.connect(t, ann), s.connect(t, bob)
+	codes := newCodes()
+	a.OnDisconnected(func(e centrifuge.DisconnectedEvent) { codes <- e.Code })
+	ended.Store(time.Now().Unix() + 5) // the tickets below count as made before
+	if got := <-codes; got != 3500 {
+		t.Errorf("code %d, want 3500", got)
+	}
+	if got := s.ended(t, centrifuge.Config{Token: ticket(ann)}, false); got != 3500 {
+		t.Errorf("a ticket of before: code %d, want 3500", got)
+	}
+	if b.State() != centrifuge.StateConnected {
+		t.Error("another user was disconnected")
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 	pingInterval   = 25 * time.Second
 	pongTimeout    = 10 * time.Second
 	idleLook       = 10 * time.Second
+	endedLook      = time.Second / 2
 	devicesMax     = 32  // connections of a user to one server
 	channelsMax    = 128 // of a connection
 )
@@ -42,6 +43,8 @@ type Config struct {
 	Threads Threads
 	// Ticket returns the user of a ticket and its end, Unix seconds.
 	Ticket func(ticket []byte) (user uint32, expires int64, ok bool)
+	// Ended reports whether a user has logged out everywhere after a moment; nil: nobody does.
+	Ended func(user uint32, since time.Time) bool
 	// Heartbeat answers the RPC "presence"; nil: there is none.
 	Heartbeat func(user uint32, data []byte) (reply []byte, err error)
 
@@ -136,6 +139,12 @@ func (s *Server) Run(ctx context.Context) error {
 		background.Every(ctx, windowKept/3, s.histories.sweep)
 		return nil
 	})
+	if s.cfg.Ended != nil {
+		group.Go(func() error {
+			background.Every(ctx, endedLook, s.closeEnded)
+			return nil
+		})
+	}
 	if s.cfg.Idle > 0 {
 		group.Go(func() error {
 			background.Every(ctx, idleLook, s.closeIdle)

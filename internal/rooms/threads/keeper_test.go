@@ -133,6 +133,10 @@ func TestTrim(t *testing.T) {
 		expect(1, 21, 21) // trimmed by twos
 		write(t, r, id, 1, "x")
 		expect(3, 22, 20)
+		stale := trimScript.Call(new(int64), keysOf(id, "", "messages", "trim"), id, "1", "20", "86400000",
+			r.fields(t, id, "created")) // of a keeper that was frozen
+		testkit.Must(t, k.redis.Part(pipeline.PartOf(id)).Do(stale))
+		expect(3, 22, 20)
 		is(t, r.Erase(id, 4), nil)
 		is(t, r.Erase(id, 2), ErrNoMessage)
 		clock.Add(cfg.AgeMax / 2)

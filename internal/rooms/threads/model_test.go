@@ -62,7 +62,7 @@ func newModel(t *testing.T, server *redistest.Server, seed uint64) *model {
 	m.stop = stop
 	m.threads = New(cfg)
 	spreads := []*pipeline.Spread{m.threads.redis}
-	for range 3 {
+	for range len(m.working) + 1 {
 		k := NewKeeper(cfg)
 		k.name = "keeper" // all have all leases: they must not need them
 		m.keepers, spreads = append(m.keepers, k), append(spreads, k.redis)
@@ -112,7 +112,7 @@ type model struct {
 	views   map[userThread]modelView
 	polls   map[uint32]*poller
 	order   []userThread // the newest change last
-	working []*working
+	working [3]*working  // of the first keepers; nil: not at work
 	sent    int
 	parts   map[int]bool // of all threads that were ever started
 }
@@ -194,36 +194,51 @@ func (m *model) step() {
 	}
 }
 
-// keep lets a keeper make its next call, stops it there for good, or begins a step of another keeper.
+// keep lets a keeper make its next calls, or dies before one of them. Where it is not at work, it begins a
+// step.
 func (m *model) keep() {
-	if i := m.rand.IntN(len(m.keepers)); i >= len(m.working) {
-		k, part := m.keepers[len(m.working)], m.rand.IntN(pipeline.Parts)
-		if id := m.thread(); m.rand.IntN(4) > 0 {
-			part = pipeline.PartOf(id)
+	i := m.rand.IntN(len(m.working))
+	if m.working[i] == nil {
+		part := m.rand.IntN(pipeline.Parts)
+		if m.rand.IntN(4) > 0 {
+			part = pipeline.PartOf(m.thread())
 		}
-		next, stop := iter.Pull(func(yield func(struct{}) bool) {
-			k.killed = func() bool { return !yield(struct{}{}) }
-			defer func() { k.killed = nil }()
-			k.step(part)
-		})
-		m.working = append(m.working, &working{next, stop})
+		m.working[i] = work(m.keepers[i], part)
 	}
-	w := m.working[m.rand.IntN(len(m.working))]
 	for range m.rand.IntN(8) {
-		if m.rand.IntN(12) == 0 {
-			w.stop()
+		if m.rand.IntN(20) == 0 {
+			m.working[i].stop()
 		}
-		w.next()
+		if _, more := m.working[i].next(); !more {
+			m.working[i] = nil
+			return
+		}
 	}
 }
 
-// finish lets one keeper do all that is left; the others die.
+// work begins a step of a keeper, which waits before each call.
+func work(k *Keeper, part int) *working {
+	next, stop := iter.Pull(func(yield func(struct{}) bool) {
+		k.killed = func() bool { return !yield(struct{}{}) }
+		k.step(part)
+	})
+	return &working{next, stop}
+}
+
+// finish lets one keeper do all that is left. The others die, or they were frozen and wake when all is done.
 func (m *model) finish() {
-	for _, w := range m.working {
-		w.stop()
+	last := m.keepers[len(m.working)]
+	last.drain(m.tb, slices.Collect(maps.Keys(m.parts))...)
+	for i, w := range m.working {
+		for more := w != nil && m.rand.IntN(3) > 0; more; {
+			_, more = w.next()
+		}
+		if w != nil {
+			w.stop()
+		}
+		m.working[i] = nil
 	}
-	m.working = nil
-	m.keepers[0].drain(m.tb, slices.Collect(maps.Keys(m.parts))...)
+	last.drain(m.tb, slices.Collect(maps.Keys(m.parts))...) // a keeper has woken in the middle of its step
 }
 
 func (m *model) thread() string { return m.ids[m.rand.IntN(len(m.ids))] }

@@ -70,7 +70,7 @@ type Config struct {
 
 	// Exist reports whether all of these are users; nil: every number is one.
 	Exist func(users []uint32) (bool, error)
-	// Blocked reports whether a user has blocked one of the others, or one of them the user; nil: nobody blocks.
+	// Blocked reports whether a user has blocked one of the others, or one of them the user; nil: never.
 	Blocked func(user uint32, others []uint32) (bool, error)
 	// Archive gets messages before Redis forgets them; nil: they are gone then.
 	Archive Archive

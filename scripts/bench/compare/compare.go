@@ -33,7 +33,11 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	for _, concurrency := range opt.Concurrencies {
 		most = max(most, opt.Load.Orders+warmup(c.load(concurrency)))
 	}
-	c.opt.Catalog = sale.BuiltIn(opt.Catalog, most)
+	talkers := 0
+	for _, s := range opt.Sides {
+		talkers = max(talkers, s.talkers)
+	}
+	c.opt.Catalog = sale.BuiltIn(opt.Catalog, most+talkers)
 	var err error
 	if c.sale, err = sale.Read(ctx, c.opt.Catalog); err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type Side struct {
 	servers  int    // of this kind, one sale
 	idle     int    // connections open and silent during the load
 	viewers  int    // of GET /live during the load
+	talkers  int    // users of the conversation during the load
 }
 
 // sells reports whether the side sells: the floor does not.
@@ -75,6 +76,8 @@ func ParseSide(text string) (Side, error) {
 		return s, s.refuse("REDIS, STORE=own, and CLUSTER with REPLICAS are for different sides")
 	case s.idle > 0 && s.viewers > 0:
 		return s, s.refuse("IDLE and VIEWERS are for two sides")
+	case s.talkers > 0 && !s.sells():
+		return s, s.refuse("CHAT needs a server")
 	case !s.sells():
 		s.store = ""
 	}
@@ -84,7 +87,7 @@ func ParseSide(text string) (Side, error) {
 // set takes a NAME=VALUE: one for bench, or a part of the server's environment.
 func (s *Side) set(name, value string) (err error) {
 	numbers := map[string]*int{"REDIS": &s.nodes, "CLUSTER": &s.masters, "REPLICAS": &s.replicas,
-		"SERVERS": &s.servers, "IDLE": &s.idle, "VIEWERS": &s.viewers}
+		"SERVERS": &s.servers, "IDLE": &s.idle, "VIEWERS": &s.viewers, "CHAT": &s.talkers}
 	switch number := numbers[name]; {
 	case name == "STORE":
 		if s.store = value; !slices.Contains(stores, value) {

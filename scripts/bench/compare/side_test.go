@@ -11,6 +11,8 @@ import (
 func TestParseSide(t *testing.T) {
 	for text, want := range map[string]Side{
 		"floor": {program: "floor", flags: []string{}, nodes: 1, servers: 1},
+		"CHAT=10 product": {talkers: 10, program: "product", flags: []string{}, store: storeOff, nodes: 1,
+			servers: 1},
 		"SERVERS=2 IDLE=3 GOGC=400 product -workers 1": {idle: 3, env: []string{"GOGC=400"}, program: "product",
 			flags: []string{"-workers", "1"}, store: storeOff, nodes: 1, servers: 2},
 		"STORE=always VIEWERS=5 A=b=c ./old/server -redis-connections=2 X=Y": {env: []string{"A=b=c"}, viewers: 5,
@@ -36,6 +38,7 @@ func TestParseSide(t *testing.T) {
 		"STORE=disk product":           "STORE is one of [off always own]",
 		"SERVERS=0 product":            "SERVERS is a number from 1 on",
 		"VIEWERS=x floor":              "VIEWERS is a number from 1 on",
+		"CHAT=1 floor":                 "CHAT needs a server",
 		"IDLE=1 VIEWERS=1 product":     "IDLE and VIEWERS are for two sides",
 		"REDIS=2 CLUSTER=3 product":    different,
 		"REDIS=2 REPLICAS=1 product":   different,

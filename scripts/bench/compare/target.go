@@ -166,6 +166,9 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product string, sto
 	} else {
 		args = append(append(args, "-data", folder), store...)
 	}
+	if s.talkers > 0 {
+		args = append(args, chatFlags...)
+	}
 	if program == productProgram {
 		program = product
 	}

@@ -63,6 +63,11 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 		return Trial{}, err
 	}
 	defer crowd.Close()
+	talk, err := s.startTalk(ctx, folder, t.Servers, c.opt.Catalog)
+	if err != nil {
+		return Trial{}, err
+	}
+	defer talk.kill()
 	unpaced := opt
 	unpaced.Rate, unpaced.Duration = 0, 0
 	attempts := load.New(unpaced, c.sale.Foods, users[:warm]).Run(ctx).Attempts
@@ -86,6 +91,9 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	}
 	if result.Interrupted {
 		return Trial{}, context.Cause(ctx)
+	}
+	if err := talk.finish(ctx); err != nil {
+		return Trial{}, err
 	}
 	measured, err := newTrial(result, before, after)
 	if err != nil {

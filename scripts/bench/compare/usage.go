@@ -10,7 +10,7 @@ import (
 	"flashsale/internal/proc"
 )
 
-// Usage is the CPU time and memory of the processes of a side so far.
+// Usage is the CPU time and memory of the processes of a side so far, without the process of the websockets.
 type Usage struct {
 	App, Redis time.Duration // user and system time
 	Workers    []int64       // resident memory of each process that serves HTTP, bytes
@@ -35,6 +35,9 @@ func ReadUsage(roots []int) (Usage, error) {
 		}
 		if isStore(p.Name) {
 			u.Redis += cpu + p.ReapedCPU
+			continue
+		}
+		if holdsPushes(p.PID) {
 			continue
 		}
 		u.App += cpu + p.ReapedCPU

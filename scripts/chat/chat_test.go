@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
+	"flashsale/redisx/redistest"
+)
+
+// serve starts a server with the conversation.
+func serve(t *testing.T) *launch.Server {
+	t.Helper()
+	s := launch.StartServer(t, "", nil, "-chat", "-push-address", "127.0.0.1:0", "-redis",
+		redistest.New(t).Socket, "-users", "100", "-workers", "1", "-limits", "off", "-room-pace", "0")
+	s.Serves(t)
+	return s
+}
+
+// The load finds nothing wrong with a server, although its push process is killed meanwhile.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, "redis-server")
+	s := serve(t)
+	for name, args := range map[string]string{
+		"pairs":  "-users 10",
+		"groups": "-users 12 -members 6 -devices 2 -churn -closing -first 20",
+		"room":   "-users 10 -room -first 40",
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"load", "-json", "-for", "3s", "-rate", "50", "-addr", s.Address},
+				strings.Fields(args)...)
+			time.AfterFunc(3*time.Second/2, func() { killPush(s) })
+			var text strings.Builder
+			if err := run(args, nil, &text); err != nil {
+				t.Fatalf("%v\n%s", err, text.String())
+			}
+			var r report
+			testkit.Must(t, json.Unmarshal([]byte(text.String()), &r))
+			if r.Acknowledged < 100 || r.Recovered == 0 || r.Arriving.P50 <= 0 || len(r.Checks) != 6 {
+				t.Errorf("the report is %+v", r)
+			}
+		})
+	}
+}
+
+// killPush kills the process that holds the websockets.
+func killPush(s *launch.Server) {
+	for _, pid := range s.Workers() {
+		if role, _ := proc.Environ(pid); slices.Contains(role, "FLASHSALE_WORKER=push/0") {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+}
+
+// screen is a terminal that a test reads.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *screen) has(want string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(s.text.String(), want)
+}
+
+func (s *screen) shows(t *testing.T, want string) {
+	t.Helper()
+	testkit.Until(t, want, func() bool { return s.has(want) })
+}
+
+// sit starts the program for a user, and returns where the user types and reads.
+func sit(t *testing.T, s *launch.Server, args ...string) (types func(string), reads *screen) {
+	t.Helper()
+	keyboard, hand := io.Pipe()
+	reads = &screen{}
+	var program sync.WaitGroup
+	program.Go(func() { // without Must, which is for the test's own goroutine
+		if err := run(append([]string{"-addr", s.Address}, args...), keyboard, reads); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { hand.Close(); program.Wait() })
+	return func(line string) { _, _ = io.WriteString(hand, line+"\n") }, reads
+}
+
+// Two people talk; one looks elsewhere meanwhile, and comes back.
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, "redis-server")
+	s := serve(t)
+	ann, annReads := sit(t, s, "-user", "ann", "-password", "a long password", "-register")
+	bob, bobReads := sit(t, s, "-user", "user4", "-password", "pass4")
+	ann("/with user4")
+	annReads.shows(t, "--- user4")
+	ann("hello")
+	bobReads.shows(t, "writes elsewhere: hello")
+	testkit.Until(t, "1 unread", func() bool { // the list follows the message
+		bob("/threads")
+		return bobReads.has("1 unread")
+	})
+	bob("/open 1")
+	bobReads.shows(t, ": hello")
+	bob("I am here")
+	annReads.shows(t, "user4: I am here")
+	bob("/who")
+	bobReads.shows(t, "No contacts yet")
+	ann("/who")
+	annReads.shows(t, "user4 is online")
+	bob("/nick Annie")
+	bobReads.shows(t, "--- Annie")
+	bob("/mute")
+	bobReads.shows(t, "--- Annie, muted")
+	bob("/room")
+	bobReads.shows(t, "--- the room of the sale")
+	bob("/history")
+	bobReads.shows(t, "the beginning")
+	bob("/group ann user5")
+	bobReads.shows(t, "--- group of 3")
+	bob("all of you")
+	annReads.shows(t, "elsewhere: all of you")
+	bob("/quit")
+}
+
+func TestBadUsage(t *testing.T) {
+	for _, args := range []string{"", "-user x y", "load -users 1", "load -churn", "load -closing",
+		"load -nonsense", "load -members 1", "load -rate -1"} {
+		if err := run(strings.Fields(args), nil, io.Discard); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %v, want bad usage", args, err)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"flashsale/internal/background"
+	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
+	"flashsale/scripts/bench/audit"
+)
+
+// The conversation beside the sale: scripts/chat load talks while buyers order, and checks what it got.
+
+const (
+	chatSource = "flashsale/scripts/chat"
+	pairs      = "-users 60"
+	// Members and devices come and go. Only members who do not write are removed.
+	coming = "-users 48 -members 6 -devices 2 -churn -closing"
+
+	talkRate   = "80" // messages a second
+	firstTalks = "500"
+	settleMax  = 90 * time.Second // of the load, after its last message
+	talkFor    = 6 * time.Second  // where nothing is broken
+)
+
+// talk is a run of scripts/chat load.
+type talk struct{ run *launch.Process }
+
+// startTalk starts the load, and returns once all of its users are connected; nil for a drill without one.
+func startTalk(ctx context.Context, s *stack) (*talk, error) {
+	if s.setup.talk == "" {
+		return nil, nil
+	}
+	path, err := launch.Build(ctx, chatSource)
+	if err != nil {
+		return nil, err
+	}
+	var addresses []string
+	for _, server := range s.servers {
+		addresses = append(addresses, server.address)
+	}
+	args := append([]string{"load", "-addr", strings.Join(addresses, ","), "-json", "-for", "0", "-rate",
+		talkRate, "-first", firstTalks}, strings.Fields(s.setup.talk)...)
+	run, err := launch.Program{Path: path, Args: args, Stdout: filepath.Join(s.folder, "chat.json"),
+		Log: filepath.Join(s.folder, "chat.log")}.Start()
+	if err != nil {
+		return nil, err
+	}
+	t := &talk{run}
+	return t, run.Await(ctx, "talk", startMax, func() bool {
+		text, _ := os.ReadFile(run.Log) // the file exists from the start on
+		return strings.Contains(string(text), "connected")
+	})
+}
+
+// finish ends the load and judges its report.
+func (t *talk) finish(ctx context.Context, r *result) error {
+	if t == nil {
+		return nil
+	}
+	if !t.run.Running() {
+		return fmt.Errorf("the load of the conversation ended before the drill did: %v", t.run.State())
+	}
+	if err := t.run.Signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	if err := testkit.Await(ctx, "end of the load of the conversation", settleMax, func() bool {
+		return !t.run.Running()
+	}); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(t.run.Stdout)
+	if err != nil {
+		return fmt.Errorf("cannot read the report of the conversation: %w", err)
+	}
+	var rep struct {
+		Acknowledged, Recovered, Unrecovered, Unknown int
+		Checks                                        []audit.Check
+		Arriving                                      struct {
+			Max float64 `json:"max_ms"`
+		} `json:"send_to_receipt"`
+	}
+	if err := json.Unmarshal(text, &rep); err != nil {
+		return fmt.Errorf("cannot read the report of the conversation (%v): %w", t.run.State(), err)
+	}
+	if rep.Acknowledged == 0 || len(rep.Checks) == 0 {
+		return errors.New("the load of the conversation stored nothing, which proves nothing")
+	}
+	for _, check := range rep.Checks {
+		if check.Violations > 0 {
+			r.fail("%s: %d violations, such as %q", check.Name, check.Violations, check.Examples)
+		}
+	}
+	r.notes = append(r.notes, fmt.Sprintf("%d messages acknowledged, %d outcomes unknown, each arrived within "+
+		"%.1f s; %d devices recovered, %d were told that messages are gone", rep.Acknowledged, rep.Unknown,
+		rep.Arriving.Max/1000, rep.Recovered, rep.Unrecovered))
+	return nil
+}
+
+// chatFlags are the flags of a server with the conversation.
+func chatFlags(c setup) ([]string, error) {
+	if c.talk == "" {
+		return nil, nil
+	}
+	port, err := launch.FreePort()
+	return []string{"-chat", "-push-address", localhost(port), "-room-pace", "0", "-limits",
+		"message by user unlimited; message by ip unlimited"}, err
+}
+
+// killPush kills the process of a server that holds the websockets, and returns once another does.
+func killPush(ctx context.Context, s *stack, dice *rand.Rand) error {
+	one := s.servers[dice.IntN(len(s.servers))]
+	pid := 0
+	holds := func() bool {
+		for _, child := range one.workers() {
+			if role, _ := proc.Environ(child); slices.Contains(role, "FLASHSALE_WORKER=push/0") && child != pid {
+				pid = child
+				return true
+			}
+		}
+		return false
+	}
+	if err := testkit.Await(ctx, "push process to kill", startMax, holds); err != nil {
+		return err
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error: it has ended
+	return testkit.Await(ctx, "another push process", startMax, holds)
+}
+
+func redisPauses(ctx context.Context, s *stack, _ *rand.Rand) error {
+	return s.redis.freeze(ctx, 2*time.Second)
+}
+
+// peopleTalk breaks nothing: people talk for a while.
+func peopleTalk(ctx context.Context, s *stack, _ *rand.Rand) error {
+	background.Pause(ctx, s.lasting(talkFor, 5*talkFor))
+	return nil
+}
