@@ -188,8 +188,8 @@ func readFacts(t *testing.T) *docFacts {
 	t.Helper()
 	f := &docFacts{texts: map[string]string{}, flags: map[string]map[string]bool{}}
 	f.list(t)
-	for _, source := range []string{"", "/scripts/bench", "/scripts/blocklist-gen", "/scripts/drill",
-		"/scripts/mysql", "/scripts/vegeta"} {
+	for _, source := range []string{"", "/scripts/bench", "/scripts/blocklist-gen", "/scripts/chat",
+		"/scripts/drill", "/scripts/mysql", "/scripts/vegeta"} {
 		program := launch.Built(t, module+source)
 		f.addFlags(t, path.Base(program), helpOf(t, program))
 	}
@@ -226,6 +226,8 @@ func helpOf(t *testing.T, program string) string {
 		for _, sub := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(help, -1) {
 			help += output(t, program, sub[1], "-h")
 		}
+	case "chat":
+		help += output(t, program, "load", "-h")
 	case "flashsale":
 		for _, verb := range []string{"open", "close", "export", "new"} {
 			help += output(t, program, "sale", verb, "-h")
