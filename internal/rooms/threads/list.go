@@ -37,7 +37,7 @@ type Listing struct {
 const skewMax = time.Minute
 
 // List returns the threads of a user by the moment of their last change, the newest first. With After a
-// large group that had a message within skewMax before may come again. A user's list has the listMax threads
+// large group that had a message within skewMax before, or that the user has joined last, may come again. A user's list has the listMax threads
 // that changed last, and the largeMax newest large groups.
 func (t *Threads) List(user uint32, p Page) (Listing, error) {
 	after := int64(0)
@@ -73,9 +73,12 @@ func (t *Threads) List(user uint32, p Page) (Listing, error) {
 		}
 		if i < len(entries) {
 			thread.Cursor, thread.Updated = entries[i].cursor, time.UnixMicro(entries[i].cursor)
-		} else if p.After != nil && thread.Cursor <= after-skewMax.Microseconds() ||
-			p.Before > 0 && thread.Cursor >= p.Before || more && thread.Cursor <= least {
-			continue
+		} else {
+			joined := large[i-len(entries)].joined
+			old := p.After != nil && thread.Cursor <= after-skewMax.Microseconds() && joined <= after
+			if old || p.Before > 0 && thread.Cursor >= p.Before || more && thread.Cursor <= least {
+				continue
+			}
 		}
 		list.Threads = append(list.Threads, thread)
 	}
@@ -99,9 +102,11 @@ func (t *Threads) List(user uint32, p Page) (Listing, error) {
 type listed struct {
 	id     string
 	cursor int64 // 0 for a large group
+	joined int64 // of a large group: when the list got it, perhaps long after its last message
 }
 
-// readList reads limit+1 entries of a user's list, newest first, and the user's large groups.
+// readList reads limit+1 entries of a user's list, newest first, and the user's large groups. The groups are
+// read last: a group that is not among them joins after all of these entries.
 func (t *Threads) readList(user uint32, before, after int64, limit int) (entries, large []listed,
 	err error) {
 	highest := "+inf"
@@ -112,18 +117,23 @@ func (t *Threads) readList(user uint32, before, after int64, limit int) (entries
 	key := userKey(user)
 	x := pipeline.Command(&list, "ZREVRANGEBYSCORE", key, highest, "("+strconv.FormatInt(after, 10),
 		"WITHSCORES", "LIMIT", "0", strconv.Itoa(limit+1))
-	x.Command(&groups, "ZREVRANGE", key+":large", "0", "-1")
+	x.Command(&groups, "ZREVRANGE", key+":large", "0", "-1", "WITHSCORES")
 	if err := t.redis.Part(userPart(user)).Do(x); err != nil {
 		return nil, nil, err
 	}
 	for i := 0; i+1 < len(list); i += 2 {
-		cursor, _ := strconv.ParseFloat(list[i+1], 64) // the in-memory engine writes 1.8e+15
-		entries = append(entries, listed{list[i], int64(cursor)})
+		entries = append(entries, listed{id: list[i], cursor: score(list[i+1])})
 	}
-	for _, id := range groups {
-		large = append(large, listed{id: id})
+	for i := 0; i+1 < len(groups); i += 2 {
+		large = append(large, listed{id: groups[i], joined: score(groups[i+1])})
 	}
 	return entries, large, nil
+}
+
+// score reads a moment of a sorted set. The in-memory engine writes 1.8e+15.
+func score(text string) int64 {
+	n, _ := strconv.ParseFloat(text, 64)
+	return int64(n)
 }
 
 // views reads what a user sees of threads, with one call for each Redis. A thread of which the user is no
