@@ -39,9 +39,9 @@ func (r pushCalls) showPush(ctx *fasthttp.RequestCtx, c Call) {
 // url is the address for this client.
 func (r pushCalls) url(ctx *fasthttp.RequestCtx) string { return r.pushOrigin(ctx, r.address) + r.path }
 
-// pushOrigin is where this client reaches the push service of an address. A service that listens everywhere is
-// reached under the name that the client has used. So is a service on this machine under the name localhost,
-// because it takes the pages of its own host only.
+// pushOrigin is where this client reaches the push service of an address. A service that listens everywhere
+// is reached under the name that the client has used. So is a service on this machine under the name
+// localhost, because it takes the pages of its own host only.
 func (s *Server) pushOrigin(ctx *fasthttp.RequestCtx, address string) string {
 	scheme := "ws://"
 	if s.cfg.TLS != nil {
