@@ -168,7 +168,7 @@ func (t *terminal) connect() error {
 		}
 	})
 	go beat(t.ctx, t.socket, heartbeatEvery, func(error) {}) // a lost one is followed by the next
-	_ = t.socket.Connect() // after an error it tries again by itself
+	_ = t.socket.Connect()                                   // after an error it tries again by itself
 	return nil
 }
 
