@@ -230,7 +230,7 @@ function newItem(key) {
 function drawStored(item, message) {
   const [by, text, when] = item.children;
   const own = session !== null && message.user_id === session.user;
-  const gone = message.removed || message.is_removed; // as a reply has it, or a push
+  const gone = message.removed;
   item.dataset.id = message.id;
   item.dataset.own = own;
   setText(by, gone ? "" : own ? "You" : nameOf(message.user_id));

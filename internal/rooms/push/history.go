@@ -168,7 +168,7 @@ func (t *thread) await() error {
 
 // fill reads the thread from the store, with the messages after an id at least.
 func (t *thread) fill(id uint64, onlyTop bool) error {
-	from, limit := uint64(0), t.all.most
+	from, limit := uint64(0), 2*t.all.most+windowSlack // the store may hold twice as many for a moment
 	switch {
 	case onlyTop:
 		limit = 0

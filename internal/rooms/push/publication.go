@@ -18,12 +18,21 @@ type shownMessage struct {
 	User    uint32 `json:"user_id"`
 	Content string `json:"content"`
 	Created string `json:"created_at"`
-	Erased  bool   `json:"is_removed,omitempty"`
 }
 
-// appendMessage encodes a message.
+// shownRemoved is a message of which only the position is left.
+type shownRemoved struct {
+	ID      uint64 `json:"id"`
+	Thread  string `json:"thread_id"`
+	Removed bool   `json:"removed"`
+}
+
+// encodeMessage encodes a message as the API does.
 func encodeMessage(m *Message) []byte {
-	shown := shownMessage{m.ID, m.Thread, m.User, m.Content, m.Created.UTC().Format(created), m.Erased}
+	var shown any = shownMessage{m.ID, m.Thread, m.User, m.Content, m.Created.UTC().Format(created)}
+	if m.Erased {
+		shown = shownRemoved{m.ID, m.Thread, true}
+	}
 	text, err := json.Marshal(shown)
 	if err != nil { // it has only texts and numbers
 		panic(err)

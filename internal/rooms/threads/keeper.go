@@ -62,6 +62,9 @@ func (k *Keeper) work(part int) time.Duration {
 	busy, held, err := k.step(part)
 	switch {
 	case err != nil:
+		if !k.redis.Part(part).Up() { // the connection logs that Redis is away
+			return time.Second
+		}
 		if n := k.failing.Due(time.Now()); n > 0 {
 			slog.Warn("the keeper of the conversations cannot work; it tries again", "faults", n, "error", err)
 		}
@@ -90,7 +93,7 @@ func (k *Keeper) step(part int) (busy, held bool, err error) {
 		return false, false, err
 	}
 	if l.newest > l.done {
-		if err := k.follow(part, l.done); err != nil {
+		if l, err = k.follow(part, l.done); err != nil {
 			return false, true, err
 		}
 	}
@@ -99,7 +102,7 @@ func (k *Keeper) step(part int) (busy, held bool, err error) {
 			return false, true, err
 		}
 	}
-	return l.newest > l.done || len(l.due) > 0, true, nil
+	return l.newest > l.done || len(l.due) == trimThreads, true, nil
 }
 
 // hold takes or keeps the lease of a part. upto is the position up to which the log was followed, "" for
@@ -125,13 +128,13 @@ func (k *Keeper) do(part int, x *pipeline.Call) error {
 }
 
 // follow makes the lists follow the entries of a log that come after a position, at most tailEntries of
-// them.
-func (k *Keeper) follow(part int, after int64) error {
+// them, and keeps the lease.
+func (k *Keeper) follow(part int, after int64) (l lease, err error) {
 	var found []radix.StreamEntry
-	err := k.do(part, pipeline.Command(&found, "XRANGE", partKey(part, "log"),
+	err = k.do(part, pipeline.Command(&found, "XRANGE", partKey(part, "log"),
 		strconv.FormatInt(after+1, 10)+"-0", "+", "COUNT", strconv.Itoa(tailEntries)))
 	if err != nil || len(found) == 0 {
-		return err
+		return l, err
 	}
 	var entries []Entry
 	for _, entry := range found {
@@ -145,10 +148,9 @@ func (k *Keeper) follow(part int, after int64) error {
 		err = k.followAll(part, entries)
 	}
 	if err != nil {
-		return err
+		return l, err
 	}
-	_, err = k.hold(part, strconv.FormatInt(entries[len(entries)-1].Position, 10))
-	return err
+	return k.hold(part, strconv.FormatInt(entries[len(entries)-1].Position, 10))
 }
 
 func beforeGrown(entries []Entry) []Entry {
