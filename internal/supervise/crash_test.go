@@ -79,8 +79,8 @@ func listening(t *testing.T, address string) int {
 
 func TestSlotInALongBackoffGetsNoConnections(t *testing.T) {
 	s := startSale(t, 2, time.Second, play{})
-	// Delays of 100, 200, 400, 800 ms and so on: the first above half a second closes the socket. A slow machine
-	// may miss that and see a longer one.
+	// Delays of 100, 200, 400, 800 ms and so on: the first above half a second closes the socket. A slow
+	// machine may miss that and see a longer one.
 	for crashes, closed := 1, false; !closed; crashes++ {
 		if crashes > 7 {
 			t.Fatal("no back-off closes the socket")

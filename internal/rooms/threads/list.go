@@ -37,8 +37,8 @@ type Listing struct {
 const skewMax = time.Minute
 
 // List returns the threads of a user by the moment of their last change, the newest first. With After a
-// large group that had a message within skewMax before, or that the user has joined last, may come again. A user's list has the listMax threads
-// that changed last, and the largeMax newest large groups.
+// large group that had a message within skewMax before, or that the user has joined last, may come again. A
+// user's list has the listMax threads that changed last, and the largeMax newest large groups.
 func (t *Threads) List(user uint32, p Page) (Listing, error) {
 	after := int64(0)
 	if p.After != nil {
