@@ -105,6 +105,8 @@ func TestThreadOfTwo(t *testing.T) {
 		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[21]}`, errUserNotFound)
 		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[7]}`, errBlocked)
 		s.expectFailure(t, 7, "POST", "/threads", `{"participants":[2]}`, errBlocked)
+		s.expectFailure(t, 2, "POST", "/threads/u2-7/messages", `{"content":"hello"}`, errBlocked)
+		s.expectFailure(t, 7, "POST", "/threads/u2-7/messages", `{"content":"hello"}`, errBlocked)
 		s.expectFailure(t, 2, "GET", "/threads/u2-3", "", errNoThread)
 		for _, user := range []uint32{2, 3} { // found, not made twice
 			s.expect(t, user, "POST", "/threads", `{"participants":[2,3]}`, 200,

@@ -158,8 +158,10 @@ func (w *pusher) open() error {
 	redis := w.Redis
 	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
-	w.threads = threads.New(threadsConfig(w.cfg, &w.handover))
 	w.accounts = accounts.New(accountsConfig(w.cfg, w.opening))
+	talk := threadsConfig(w.cfg, &w.handover)
+	talk.Blocked = w.accounts.EitherBlocks
+	w.threads = threads.New(talk)
 	w.presence = presence.New(presenceConfig(&w.handover, w.count, w.accounts))
 	if err := w.guard(); err != nil {
 		return err

@@ -266,12 +266,15 @@ func (c *crowd) closeDevices(ctx, all context.Context) {
 }
 
 // closeAndOpen closes a device of a user, and opens another in its place.
-func (c *crowd) closeAndOpen(ctx context.Context, p *person, which int) (err error) {
+func (c *crowd) closeAndOpen(ctx context.Context, p *person, which int) error {
 	d := p.devices[which]
 	d.journal.end()
 	d.cancel()
 	d.client.Close()
 	background.Pause(ctx, changePause)
-	p.devices[which], err = c.connect(ctx, p)
+	next, err := c.connect(ctx, p)
+	if err == nil { // else the closed one stays in its place
+		p.devices[which] = next
+	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 // Post stores a message of a user. clientID makes it safe to repeat: a message that was stored under it, one
 // of the user's newest 100 in this thread and 24 hours, is returned again. clientID "" always stores one.
-// Errors: ErrBadMessage, ErrTooLong, ErrNoThread, ErrNotMember, ErrMuted, ErrPace, ErrBusy.
+// Errors: ErrBadMessage, ErrTooLong, ErrNoThread, ErrNotMember, ErrBlocked, ErrMuted, ErrPace, ErrBusy.
 func (t *Threads) Post(thread string, by uint32, clientID, content string) (m Message, err error) {
 	switch {
 	case content == "" || len(clientID) > ClientIDMax || !utf8.ValidString(content):
@@ -20,11 +20,30 @@ func (t *Threads) Post(thread string, by uint32, clientID, content string) (m Me
 	case kindOf(thread) == "":
 		return m, ErrNoThread
 	}
+	if err := t.mayTalk(thread, by); err != nil {
+		return m, err
+	}
 	err = t.inRoom(thread, func() error {
 		m, err = t.post(thread, by, clientID, content)
 		return err
 	})
 	return m, err
+}
+
+// mayTalk checks that in a thread of two no user has blocked the other.
+func (t *Threads) mayTalk(thread string, by uint32) error {
+	one, other, ok := pairOf(thread)
+	switch {
+	case !ok || t.cfg.Blocked == nil || by != one && by != other: // post.lua refuses others
+		return nil
+	case by == other:
+		other = one
+	}
+	blocked, err := t.cfg.Blocked(by, []uint32{other})
+	if err == nil && blocked {
+		err = ErrBlocked
+	}
+	return err
 }
 
 func (t *Threads) post(thread string, by uint32, clientID, content string) (Message, error) {
