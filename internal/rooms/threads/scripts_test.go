@@ -399,3 +399,29 @@ func TestModeration(t *testing.T) {
 		}
 	})
 }
+
+// The client ids of a group that has ended are not those of the group that is started again under its id: a
+// message would not be stored, and its sender would get one of before joining.
+func TestClientIDsEndWithTheGroup(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, c *roomtest.Clock) {
+		r := open(t, cfg)
+		g := Start{Participants: []uint32{2}, Group: true, Key: "club"}
+		club, err := r.Start(1, g)
+		is(t, err, nil)
+		_, err = r.Post(club.ID, 2, "one", "of before")
+		is(t, err, nil)
+		is(t, r.Remove(club.ID, 1, 1), nil)
+		is(t, r.Remove(club.ID, 2, 2), nil)
+		c.Add(time.Second)
+		g.Participants = []uint32{3}
+		again, err := r.Start(1, g)
+		is(t, err, nil)
+		_, err = r.Post(again.ID, 3, "", "secret")
+		is(t, err, nil)
+		is(t, r.Add(again.ID, 1, 2, Member), nil)
+		m, err := r.Post(again.ID, 2, "one", "new")
+		if is(t, err, nil); again.ID != club.ID || m.ID != 2 || m.Content != "new" {
+			t.Errorf("in %s: %+v", again.ID, m)
+		}
+	})
+}
