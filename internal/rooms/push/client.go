@@ -69,7 +69,7 @@ func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
 	switch {
 	case !ok || s.cfg.Ended != nil && s.cfg.Ended(user, made):
 		return 0, made, centrifuge.DisconnectInvalidToken
-	case s.cfg.Now().Unix() >= expires:
+	case s.cfg.Now().Unix() >= expires, s.cfg.Ended != nil && s.cfg.Ended(user, made.Add(-endedLag)):
 		return 0, made, centrifuge.ErrorTokenExpired
 	}
 	return user, made, nil
@@ -78,8 +78,15 @@ func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
 // closeEnded ends the connections of users who have logged out everywhere.
 func (s *Server) closeEnded() {
 	for _, c := range s.node.Hub().Connections() {
-		if own := sessionOf(c); own != nil && s.cfg.Ended(own.user, time.Unix(own.since.Load(), 0)) {
+		own := sessionOf(c)
+		if own == nil {
+			continue
+		}
+		switch since := time.Unix(own.since.Load(), 0); {
+		case s.cfg.Ended(own.user, since):
 			c.Disconnect(centrifuge.DisconnectInvalidToken)
+		case s.cfg.Ended(own.user, since.Add(-endedLag)):
+			c.Disconnect(centrifuge.DisconnectExpired) // it comes back with another ticket, if it gets one
 		}
 	}
 }
