@@ -223,6 +223,25 @@ func TestBusy(t *testing.T) {
 	})
 }
 
+// New members fill a half of the log at most: messages go on beside a flood of starts.
+func TestBusyWithStarts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
+		r := open(t, cfg)
+		id := started(t, r, 3, false)
+		state := partKey(pipeline.PartOf(id), "state")
+		newest := number(roomtest.Ask[string](t, r.of(id), "HGET", state, "log"))
+		wait := func(entries int64) {
+			roomtest.Ask[int](t, r.of(id), "HSET", state, "done", strconv.FormatInt(newest-entries, 10))
+		}
+		wait(waitMax/2 - 1)
+		is(t, r.Add(id, 1, 9, Member), nil)
+		wait(waitMax / 2)
+		is(t, r.Add(id, 1, 10, Member), ErrBusy)
+		write(t, r, id, 1, "x")
+		is(t, r.Remove(id, 1, 9), nil)
+	})
+}
+
 func TestMembers(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		r := open(t, cfg)
