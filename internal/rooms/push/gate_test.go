@@ -309,3 +309,22 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestHeartbeatsHaveAPace(t *testing.T) {
+	s := &Server{cfg: Config{Heartbeat: func(uint32, []byte) ([]byte, error) { return []byte("{}"), nil }}}
+	now, own := time.Now(), &session{user: ann}
+	s.cfg.Now = func() time.Time { return now }
+	for i := range beatsBurst + 2 {
+		want := error(nil)
+		if i >= beatsBurst {
+			want = centrifugal.ErrorTooManyRequests
+		}
+		if _, err := s.call(own, centrifugal.RPCEvent{Method: presenceMethod}); err != want {
+			t.Errorf("heartbeat %d: %v", i, err)
+		}
+	}
+	now = now.Add(beatPace)
+	if !own.mayBeat(now) || own.mayBeat(now) {
+		t.Error("a second later: not one heartbeat")
+	}
+}

@@ -37,7 +37,9 @@ const (
 	endedLag       = time.Second // until all workers know that a user's tokens have ended
 	devicesMax     = 32          // connections of a user to one server
 	channelsMax    = 128         // of a connection
-	historyMax     = 100         // messages in the reply to a history command: it does not wait in the queue
+	beatPace       = time.Second // between two heartbeats of a connection, after the first beatsBurst
+	beatsBurst     = 5
+	historyMax     = 100 // messages in the reply to a history command: it does not wait in the queue
 )
 
 // Config is what the service needs.
