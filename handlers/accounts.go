@@ -61,7 +61,11 @@ func (r accountsCalls) register(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	r.record(ctx, limits.Register, who)
-	user, err := r.accounts.Register(string(name), password, string(email))
+	var user accounts.User
+	err := r.hash(ctx, func() (err error) {
+		user, err = r.accounts.Register(string(name), password, string(email))
+		return err
+	})
 	if err != nil {
 		r.replyOutcome(ctx, err)
 		return
@@ -101,7 +105,11 @@ func (s *Server) loginRegistered(ctx *fasthttp.RequestCtx, c Call, name, passwor
 	if s.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
-	user, err := s.accounts.Authenticate(string(name), password)
+	var user accounts.User
+	err := s.hash(ctx, func() (err error) {
+		user, err = s.accounts.Authenticate(string(name), password)
+		return err
+	})
 	switch {
 	case errors.Is(err, accounts.ErrWrongPassword):
 		s.refuseLogin(ctx, who)
@@ -133,7 +141,7 @@ func (r accountsCalls) setPassword(ctx *fasthttp.RequestCtx, c Call) {
 	if r.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
-	err := r.accounts.SetPassword(c.user, old, fresh)
+	err := r.hash(ctx, func() error { return r.accounts.SetPassword(c.user, old, fresh) })
 	switch {
 	case errors.Is(err, accounts.ErrWrongPassword):
 		r.refuseLogin(ctx, who)

@@ -98,6 +98,7 @@ type Server struct {
 	// Rooms that the calls of the sale use; nil where they have not joined.
 	limits    *limits.Limiter
 	accounts  *accounts.Accounts
+	hashing   hashing
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
 

@@ -176,7 +176,7 @@ func (w *pusher) open() error {
 		return err
 	}
 	w.limiter = listener.NewLimiter(listener.Config{TLS: encryption, TrustedProxies: w.cfg.TrustedProxies,
-		Figures: w.count, Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
+		ConnsPerAddressMax: w.cfg.MaxConnsPerIP, Figures: w.count, Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil

@@ -66,11 +66,11 @@ func display(name string) (shown, folded string, err error) {
 // isHidden reports whether a character cannot be seen or looks like a space: control and format characters,
 // white space other than the space, fillers, variation selectors, and code points without a meaning.
 func isHidden(c rune) bool {
-	const brailleBlank = '\u2800'
+	const brailleBlank, nullNotehead, khitanFiller = '\u2800', '\U0001D159', '\U00016FE4'
 	switch {
 	case c == ' ':
 		return false
-	case c == utf8.RuneError, c == brailleBlank, !unicode.IsGraphic(c), unicode.IsSpace(c):
+	case c == utf8.RuneError, c == brailleBlank, c == nullNotehead, c == khitanFiller, !unicode.IsGraphic(c), unicode.IsSpace(c):
 		return true
 	}
 	return unicode.In(c, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

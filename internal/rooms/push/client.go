@@ -18,6 +18,7 @@ type session struct {
 	user   uint32
 	since  atomic.Int64 // when the last ticket was made, Unix seconds
 	active atomic.Int64 // Unix seconds of the last command or message
+	beat   atomic.Int64 // of the share of heartbeats, see mayBeat
 }
 
 type sessionKey struct{}
@@ -69,7 +70,7 @@ func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
 	switch {
 	case !ok || s.cfg.Ended != nil && s.cfg.Ended(user, made):
 		return 0, made, centrifuge.DisconnectInvalidToken
-	case s.cfg.Now().Unix() >= expires:
+	case s.cfg.Now().Unix() >= expires, s.cfg.Ended != nil && s.cfg.Ended(user, made.Add(-endedLag)):
 		return 0, made, centrifuge.ErrorTokenExpired
 	}
 	return user, made, nil
@@ -78,8 +79,15 @@ func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
 // closeEnded ends the connections of users who have logged out everywhere.
 func (s *Server) closeEnded() {
 	for _, c := range s.node.Hub().Connections() {
-		if own := sessionOf(c); own != nil && s.cfg.Ended(own.user, time.Unix(own.since.Load(), 0)) {
+		own := sessionOf(c)
+		if own == nil {
+			continue
+		}
+		switch since := time.Unix(own.since.Load(), 0); {
+		case s.cfg.Ended(own.user, since):
 			c.Disconnect(centrifuge.DisconnectInvalidToken)
+		case s.cfg.Ended(own.user, since.Add(-endedLag)):
+			c.Disconnect(centrifuge.DisconnectExpired) // it comes back with another ticket, if it gets one
 		}
 	}
 }
@@ -111,7 +119,7 @@ func (s *Server) connected(c *centrifuge.Client) {
 		reply(centrifuge.PresenceStatsReply{Result: &found}, err)
 	})
 	c.OnRPC(func(e centrifuge.RPCEvent, reply centrifuge.RPCCallback) {
-		data, err := s.call(own.user, e)
+		data, err := s.call(own, e)
 		reply(centrifuge.RPCReply{Data: data}, err)
 	})
 	c.OnRefresh(func(e centrifuge.RefreshEvent, reply centrifuge.RefreshCallback) {
@@ -224,11 +232,14 @@ func (s *Server) history(user uint32, e centrifuge.HistoryEvent) (centrifuge.His
 }
 
 // call answers an RPC.
-func (s *Server) call(user uint32, e centrifuge.RPCEvent) ([]byte, error) {
+func (s *Server) call(own *session, e centrifuge.RPCEvent) ([]byte, error) {
 	if e.Method != presenceMethod || s.cfg.Heartbeat == nil {
 		return nil, centrifuge.ErrorMethodNotFound
 	}
-	reply, err := s.cfg.Heartbeat(user, e.Data)
+	if !own.mayBeat(s.cfg.Now()) {
+		return nil, centrifuge.ErrorTooManyRequests
+	}
+	reply, err := s.cfg.Heartbeat(own.user, e.Data)
 	return reply, protocolError(err)
 }
 
@@ -294,6 +305,17 @@ func (s *Server) closeIdle() {
 }
 
 func (own *session) touch(now time.Time) { own.active.Store(now.Unix()) }
+
+// mayBeat takes a heartbeat of the connection's share. The answer of a user with many contacts takes
+// milliseconds. Commands of a connection come one after another.
+func (own *session) mayBeat(now time.Time) bool {
+	next := max(own.beat.Load(), now.Add(-beatsBurst*beatPace).UnixNano()) + int64(beatPace)
+	if next > now.UnixNano() {
+		return false
+	}
+	own.beat.Store(next)
+	return true
+}
 
 func (own *session) idle(now time.Time) time.Duration {
 	return time.Duration(now.Unix()-own.active.Load()) * time.Second

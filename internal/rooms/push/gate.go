@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"net"
 	"net/http"
@@ -68,7 +69,14 @@ func (s *Server) Handler() http.Handler {
 	})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
-		if !s.Following() || !s.gate.admits() {
+		switch { // before the rate: what opens no websocket must not take the share of those that do
+		case !isHandshake(r):
+			http.Error(w, "this is for websockets", http.StatusBadRequest)
+			return
+		case !s.checkOrigin(r):
+			http.Error(w, "the page is of another origin", http.StatusForbidden)
+			return
+		case !s.Following() || !s.gate.admits():
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many connections at this moment", http.StatusServiceUnavailable)
 			return
@@ -76,6 +84,14 @@ func (s *Server) Handler() http.Handler {
 		socket.ServeHTTP(w, r)
 	})
 	return mux
+}
+
+// isHandshake reports whether a request asks for a websocket as RFC 6455 wants it.
+func isHandshake(r *http.Request) bool {
+	connection := strings.ToLower(strings.Join(r.Header.Values("Connection"), ","))
+	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-WebSocket-Key"))
+	return strings.Contains(connection, "upgrade") && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") &&
+		r.Header.Get("Sec-WebSocket-Version") == "13" && err == nil && len(key) == 16
 }
 
 // readBuffer is for the frames of a client, in bytes: they are small.

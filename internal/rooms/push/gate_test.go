@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	centrifugal "github.com/centrifugal/centrifuge"
 	"github.com/centrifugal/centrifuge-go"
 
 	"flashsale/internal/testkit"
@@ -135,6 +136,28 @@ func TestHandshakesAreAdmittedAtARate(t *testing.T) {
 	}
 }
 
+// What opens no websocket takes no share of the rate: one connection could keep all others out.
+func TestOtherRequestsTakeNoHandshake(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	clock := roomtest.NewClock(time.Now())
+	cfg.Rate, cfg.Now = 1, clock.Now
+	s := start(t, cfg)
+	for range 3 {
+		reply, err := http.Get(strings.Replace(s.url, "ws", "http", 1))
+		testkit.Must(t, err)
+		reply.Body.Close()
+		if reply.StatusCode != 400 {
+			t.Errorf("no handshake: %d", reply.StatusCode)
+		}
+		if got := s.handshake(t, "https://evil.example").StatusCode; got != 403 {
+			t.Errorf("another origin: %d", got)
+		}
+	}
+	if got := s.handshake(t, "").StatusCode; got != 101 {
+		t.Errorf("a handshake: %d", got)
+	}
+}
+
 // A client that does not read is cut off; the others get everything.
 func TestSlowClient(t *testing.T) {
 	s, st := one(t)
@@ -235,4 +258,73 @@ func handshakeOf(address string) string {
 // frameOf is a short text as a frame of a websocket.
 func frameOf(text string) []byte {
 	return append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...) // the mask is 0
+}
+
+// A worker hears of a logout up to a second later, and may make a ticket in the next second for a token that
+// has ended. Such a ticket is doubted: a client that may come back gets another one.
+func TestTicketsOfTheNextSecondAreDoubted(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	var ended atomic.Int64 // Unix seconds of Ann's logout
+	cfg.Ended = func(user uint32, since time.Time) bool { return user == ann && since.Unix() <= ended.Load() }
+	s := start(t, cfg)
+	a, b := s.connect(t, ann), s.connect(t, ann)
+	codes := newCodes()
+	for _, d := range []*device{a, b} {
+		d.OnDisconnected(func(e centrifuge.DisconnectedEvent) { codes <- e.Code })
+		d.OnConnecting(func(e centrifuge.ConnectingEvent) { codes <- e.Code })
+	}
+	for _, c := range s.node.Hub().Connections() {
+		sessionOf(c).since.Store(ended.Load() + time.Now().Unix() + 100)
+	}
+	ended.Store(time.Now().Unix() + 99)
+	for range 2 {
+		if got := <-codes; got != 3005 { // expired
+			t.Errorf("code %d, want 3005", got)
+		}
+	}
+	made := time.Now().Truncate(time.Second)
+	ended.Store(made.Unix() - 1)
+	next := string(keys.AppendTicket(nil, ann, made.Add(TicketLife)))
+	if _, _, err := s.admit(next); err != centrifugal.ErrorTokenExpired {
+		t.Errorf("a ticket of the next second: %v", err)
+	}
+	ended.Store(made.Unix() - 2)
+	if _, _, err := s.admit(next); err != nil {
+		t.Errorf("a ticket of two seconds later: %v", err)
+	}
+}
+
+// A reply to history is short: it does not wait in the queue of the connection, so nothing else bounds it.
+func TestHistoryIsBounded(t *testing.T) {
+	s, st := one(t)
+	for i := range historyMax + 20 {
+		st.write(t, them, fmt.Sprint(i))
+	}
+	d := s.connect(t, ann)
+	for _, limit := range []int32{-1, historyMax + 1} {
+		found, err := d.History(t.Context(), threadPrefix+them, centrifuge.WithHistoryLimit(limit))
+		testkit.Must(t, err)
+		if len(found.Publications) != historyMax {
+			t.Errorf("limit %d: %d messages", limit, len(found.Publications))
+		}
+	}
+}
+
+func TestHeartbeatsHaveAPace(t *testing.T) {
+	s := &Server{cfg: Config{Heartbeat: func(uint32, []byte) ([]byte, error) { return []byte("{}"), nil }}}
+	now, own := time.Now(), &session{user: ann}
+	s.cfg.Now = func() time.Time { return now }
+	for i := range beatsBurst + 2 {
+		want := error(nil)
+		if i >= beatsBurst {
+			want = centrifugal.ErrorTooManyRequests
+		}
+		if _, err := s.call(own, centrifugal.RPCEvent{Method: presenceMethod}); err != want {
+			t.Errorf("heartbeat %d: %v", i, err)
+		}
+	}
+	now = now.Add(beatPace)
+	if !own.mayBeat(now) || own.mayBeat(now) {
+		t.Error("a second later: not one heartbeat")
+	}
 }

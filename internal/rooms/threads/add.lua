@@ -43,7 +43,7 @@ if member then
    return 0
 end
 
-if isBusy(state) then return 6 end
+if isBusy(state, joinMax) then return 6 end
 count = count + 1
 if count > tonumber(most) then return 7 end
 local now = milliseconds(ARGV[7])

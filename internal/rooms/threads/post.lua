@@ -32,12 +32,14 @@ local sentMax, sentSeconds, archiveMax = 100, 24 * 3600, 10
 
 local thread, members, messages, sent, muted, pace, log, state, trim = unpack(KEYS)
 local id, user, client, content, most, age, slow = unpack(ARGV)
-local kind, last, first, updated, large = unpack(
-   redis.call("HMGET", thread, "kind", "last", "first", "updated", "large"))
+local kind, last, first, updated, large, created = unpack(
+   redis.call("HMGET", thread, "kind", "last", "first", "updated", "large", "created"))
 if not kind then return { 2 } end
 local member = kind ~= "room" and redis.call("HGET", members, user)
 if kind ~= "room" and not member then return { 3 } end
 
+-- A group that has ended may be started again under its id: the client ids of then are not those of now.
+if client ~= "" then client = created .. ":" .. client end
 local before = client ~= "" and redis.call("ZSCORE", sent, client)
 if before then
    before = whole(before)

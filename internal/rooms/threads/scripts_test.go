@@ -223,6 +223,25 @@ func TestBusy(t *testing.T) {
 	})
 }
 
+// New members fill a half of the log at most: messages go on beside a flood of starts.
+func TestBusyWithStarts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
+		r := open(t, cfg)
+		id := started(t, r, 3, false)
+		state := partKey(pipeline.PartOf(id), "state")
+		newest := number(roomtest.Ask[string](t, r.of(id), "HGET", state, "log"))
+		wait := func(entries int64) {
+			roomtest.Ask[int](t, r.of(id), "HSET", state, "done", strconv.FormatInt(newest-entries, 10))
+		}
+		wait(waitMax/2 - 1)
+		is(t, r.Add(id, 1, 9, Member), nil)
+		wait(waitMax / 2)
+		is(t, r.Add(id, 1, 10, Member), ErrBusy)
+		write(t, r, id, 1, "x")
+		is(t, r.Remove(id, 1, 9), nil)
+	})
+}
+
 func TestMembers(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		r := open(t, cfg)
@@ -396,6 +415,32 @@ func TestModeration(t *testing.T) {
 		last := r.entries(t, pipeline.PartOf(room))
 		if until := last[len(last)-1].Until; !until.Equal(clock.Now().Add(time.Minute)) {
 			t.Errorf("muted until %s", until)
+		}
+	})
+}
+
+// The client ids of a group that has ended are not those of the group that is started again under its id: a
+// message would not be stored, and its sender would get one of before joining.
+func TestClientIDsEndWithTheGroup(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, c *roomtest.Clock) {
+		r := open(t, cfg)
+		g := Start{Participants: []uint32{2}, Group: true, Key: "club"}
+		club, err := r.Start(1, g)
+		is(t, err, nil)
+		_, err = r.Post(club.ID, 2, "one", "of before")
+		is(t, err, nil)
+		is(t, r.Remove(club.ID, 1, 1), nil)
+		is(t, r.Remove(club.ID, 2, 2), nil)
+		c.Add(time.Second)
+		g.Participants = []uint32{3}
+		again, err := r.Start(1, g)
+		is(t, err, nil)
+		_, err = r.Post(again.ID, 3, "", "secret")
+		is(t, err, nil)
+		is(t, r.Add(again.ID, 1, 2, Member), nil)
+		m, err := r.Post(again.ID, 2, "one", "new")
+		if is(t, err, nil); again.ID != club.ID || m.ID != 2 || m.Content != "new" {
+			t.Errorf("in %s: %+v", again.ID, m)
 		}
 	})
 }

@@ -16,7 +16,7 @@
 local thread, members, log, state = unpack(KEYS)
 local id, kind, starter, history, fanout = unpack(ARGV)
 if redis.call("EXISTS", thread) == 1 then return 1 end
-if isBusy(state) then return 6 end
+if isBusy(state, joinMax) then return 6 end
 local now, count = milliseconds(ARGV[6]), #ARGV - 6
 local large = ""
 if count > tonumber(fanout) then large = "1" end

@@ -1,0 +1,62 @@
+package handlers
+
+import (
+	"net/netip"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/rooms/accounts"
+)
+
+// hashingMax is how many passwords of one network wait to be hashed in a worker, a quarter of all that do.
+// Right passwords count in no limit, so without this one client keeps everybody else out of the queue.
+const hashingMax = 4
+
+// hashing counts the calls under way that hash a password, by network. The zero value is ready.
+type hashing struct {
+	mu       sync.Mutex
+	networks map[netip.Addr]int
+}
+
+// networkOf is an IPv4 address, or the network of a customer with IPv6.
+func networkOf(address netip.Addr) netip.Addr {
+	if address = address.Unmap(); address.Is6() {
+		if network, err := address.WithZone("").Prefix(64); err == nil {
+			return network.Addr()
+		}
+	}
+	return address
+}
+
+func (h *hashing) enter(network netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.networks[network] >= hashingMax {
+		return false
+	}
+	if h.networks == nil {
+		h.networks = map[netip.Addr]int{}
+	}
+	h.networks[network]++
+	return true
+}
+
+func (h *hashing) leave(network netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.networks[network]--; h.networks[network] == 0 {
+		delete(h.networks, network)
+	}
+}
+
+// hash runs a call of the accounts that hashes a password; accounts.ErrBusy if the caller's network has as
+// many under way as it may.
+func (s *Server) hash(ctx *fasthttp.RequestCtx, call func() error) error {
+	network := networkOf(s.clientAddress(ctx))
+	if !s.hashing.enter(network) {
+		return accounts.ErrBusy
+	}
+	defer s.hashing.leave(network)
+	return call()
+}
