@@ -158,7 +158,11 @@ func (w *pusher) open() error {
 	redis := w.Redis
 	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
-	w.threads = threads.New(threadsConfig(w.cfg, &w.handover))
+	conversation := threadsConfig(w.cfg, &w.handover)
+	if conversation.Archive, err = w.archive(); err != nil {
+		return err
+	}
+	w.threads = threads.New(conversation)
 	known := accountsConfig(w.cfg, w.opening)
 	known.Ended = func(user uint32) { w.push.LogOut(user) }
 	w.accounts = accounts.New(known)
