@@ -34,7 +34,8 @@ func (a archive) Store(thread, epoch string, list []threads.Message) error {
 func rowsOf(list []threads.Message) []ledger.Message {
 	rows := make([]ledger.Message, len(list))
 	for i, m := range list {
-		rows[i] = ledger.Message{ID: m.ID, User: m.User, Content: m.Content, Created: m.Created, Removed: m.Removed}
+		rows[i] = ledger.Message{ID: m.ID, User: m.User, Content: m.Content, Created: m.Created,
+			Removed: m.Removed}
 	}
 	return rows
 }

@@ -93,7 +93,9 @@ func compare(
 	})
 }
 
-func compareMessages(ctx context.Context, cfg *config.Config, store *store) (result *ledger.Audit, err error) {
+func compareMessages(
+	ctx context.Context, cfg *config.Config, store *store,
+) (result *ledger.Audit, err error) {
 	database, err := ledger.NewMessages(cfg.Ledger)
 	if err != nil {
 		return nil, err

@@ -173,7 +173,8 @@ func (w *pusher) open() error {
 	w.push, err = push.New(push.Config{
 		Threads: w, Ticket: w.ticketOf(keys), Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
 		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
-		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
+		MessagesMax: w.recovered(conversation.Archive != nil),
+		OfflineURL:  w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
 	})
 	if err != nil {
@@ -184,6 +185,17 @@ func (w *pusher) open() error {
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil
+}
+
+// recoveredMax is how many messages a client that comes back gets at least from the archive.
+const recoveredMax = 1000
+
+// recovered is how many messages a client that comes back may get at most.
+func (w *pusher) recovered(archived bool) int {
+	if archived {
+		return max(w.cfg.ChatMessages, recoveredMax)
+	}
+	return w.cfg.ChatMessages
 }
 
 // ticketOf reads tickets. One that was minted before its user has logged out everywhere is not valid.

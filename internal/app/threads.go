@@ -53,7 +53,8 @@ func (w *worker) serveThreads() (part, error) {
 		return err == nil && len(found) == len(users), err
 	}
 	cfg.Blocked = w.accounts.EitherBlocks
-	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find, Pace: w.cfg.RoomPace}
+	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find,
+		Pace: w.cfg.RoomPace}
 	if w.repeats != nil {
 		conversation.Repeated = func(user uint32, text string) (bool, error) {
 			return isRepeated(w.repeats, user, text)

@@ -23,8 +23,8 @@ type AuditConfig struct {
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
-// Audit is the outcome of a comparison of all orders of a sale, or of all messages, in Redis with the database.
-// The sale may go on meanwhile.
+// Audit is the outcome of a comparison of all orders of a sale, or of all messages, in Redis with the
+// database. The sale may go on meanwhile.
 type Audit struct {
 	Title     string
 	What      string   // orders or messages
@@ -53,7 +53,7 @@ func (a *Audit) Print(out io.Writer) {
 		{a.What + " in Redis", a.InRedis}, {a.What + " in the database", a.Rows}, {"on the way", a.OnTheWay},
 		{"missing", a.Missing}, {"extra", a.Extra}, {"different", a.Different},
 	} {
-		fmt.Fprintf(out, "  %-22s  %8d\n", line.name, line.count)
+		fmt.Fprintf(out, "  %-*s  %8d\n", len(a.What+" in the database"), line.name, line.count)
 	}
 	for _, example := range a.Examples {
 		fmt.Fprintln(out, "  ", example)
@@ -197,8 +197,8 @@ func (d *Database) read(ctx context.Context, sale string, visit func(entry) erro
 	return visit(last)
 }
 
-// each reads the rows that a query finds, one after the other, into the same variables, and calls visit after
-// each. what names the rows in errors.
+// each reads the rows that a query finds, one after the other, into the same variables, and calls visit
+// after each. what names the rows in errors.
 func (d *Database) each(
 	ctx context.Context, what string, visit func() error, into []any, query string, values ...any,
 ) error {

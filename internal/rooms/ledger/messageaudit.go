@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Place is where the messages of a thread are: from Kept to First-1 in the database, from First to Last in Redis.
-// Of a thread that has ended the database must have none.
+// Place is where the messages of a thread are: from Kept to First-1 in the database, from First to Last in
+// Redis. Of a thread that has ended the database must have none.
 type Place struct {
 	Thread, Epoch     string
 	Kept, First, Last int64
@@ -38,9 +38,9 @@ type messageAudit struct {
 	max      int64 // messages of a thread that Redis keeps
 }
 
-// CompareMessages audits the messages of all threads. messagesMax is how many of a thread Redis keeps. It holds
-// all threads in memory, about 200 bytes each. It is right even while messages are sent, because it reads Redis
-// before the database, and looks a difference up in Redis again.
+// CompareMessages audits the messages of all threads. messagesMax is how many of a thread Redis keeps. It
+// holds all threads in memory, about 200 bytes each. It is right even while messages are sent, because it
+// reads Redis before the database, and looks a difference up in Redis again.
 func CompareMessages(ctx context.Context, m *Messages, source Source, messagesMax int) (*Audit, error) {
 	c := messageAudit{&Audit{Title: "all messages", What: "messages"}, m, source, int64(messagesMax)}
 	places := map[[2]string]Place{}
@@ -145,7 +145,8 @@ func (c *messageAudit) both(s span, p Place) error {
 		return err
 	}
 	for _, row := range rows {
-		i, found := slices.BinarySearchFunc(stored, row.ID, func(m Message, id int64) int { return int(m.ID - id) })
+		i, found := slices.BinarySearchFunc(stored, row.ID,
+			func(m Message, id int64) int { return int(m.ID - id) })
 		switch {
 		case !found || stored[i].Removed: // the database learns it with the next message
 		case row.Removed || row.User != stored[i].User || row.Content != stored[i].Content ||

@@ -36,7 +36,8 @@ var messageSchema = schema{
 // A message that is there stays as it is, unless it was removed meanwhile; a removed one stays removed.
 const (
 	insertMessages = "INSERT INTO messages (thread_id, epoch, id, user_id, content, created_at) VALUES "
-	keepMessages   = " ON DUPLICATE KEY UPDATE user_id = IF(VALUES(content) IS NULL, NULL, messages.user_id), " +
+	keepMessages   = " ON DUPLICATE KEY UPDATE " +
+		"user_id = IF(VALUES(content) IS NULL, NULL, messages.user_id), " +
 		"created_at = IF(VALUES(content) IS NULL, NULL, messages.created_at), " +
 		"content = IF(VALUES(content) IS NULL, NULL, messages.content)"
 )

@@ -35,8 +35,9 @@ func texts(from, to int64) (list []Message) {
 	return list
 }
 
-// Messages come back as they were stored, however often; a removed one stays removed; a thread that is started
-// again does not meet those from before. Without the database nothing is written or read, and that is counted.
+// Messages come back as they were stored, however often; a removed one stays removed; a thread that is
+// started again does not meet those from before. Without the database nothing is written or read, and that
+// is counted.
 func testMessages(t *testing.T, server *launch.MariaDB) {
 	m := openMessages(t, server, "messages")
 	check := func(epoch string, from, to int64, want []Message) {

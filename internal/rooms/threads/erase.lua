@@ -1,5 +1,5 @@
--- Takes the content of a message away. Its position stays: a message without an entry is an erased one. Of a
--- message that Redis has no more the caller takes the content away in the archive, also when this is repeated.
+-- Takes the content of a message away. Its position stays: a message without an entry is an erased one. Of
+-- a message that Redis has no more the caller takes the content away in the archive, also when repeated.
 --
 -- KEYS[1]  thread, hash
 -- KEYS[2]  its messages, stream

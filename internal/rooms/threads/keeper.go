@@ -66,7 +66,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 // work makes a step in a part and returns the pause until the next one, at most rest.
-func (k *Keeper) work(part int, step func(int) (busy, held bool, err error), rest time.Duration) time.Duration {
+func (k *Keeper) work(
+	part int, step func(int) (busy, held bool, err error), rest time.Duration,
+) time.Duration {
 	busy, held, err := step(part)
 	switch {
 	case err != nil:

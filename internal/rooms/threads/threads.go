@@ -72,7 +72,7 @@ type Config struct {
 
 	// Exist reports whether all of these are users; nil: every number is one.
 	Exist func(users []uint32) (bool, error)
-	// Blocked reports whether a user has blocked one of the others, or one of them the user; nil: nobody blocks.
+	// Blocked reports whether a user has blocked one of the others, or one of them the user; nil: nobody does.
 	Blocked func(user uint32, others []uint32) (bool, error)
 	// Archive gets messages before Redis forgets them; nil: they are gone then.
 	Archive Archive
@@ -82,8 +82,8 @@ type Config struct {
 }
 
 // Archive keeps messages that Redis no longer has. A message has the same id in both. A group that has ended
-// may be started again under its id, with the same key: then other messages come, from id 1, and the epoch is
-// another one.
+// may be started again under its id, with the same key: then other messages come, from id 1, and the epoch
+// is another one.
 type Archive interface {
 	// Store keeps messages of a thread, in order; the same messages may come again. A message that was
 	// removed stays removed.

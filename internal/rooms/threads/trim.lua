@@ -13,7 +13,8 @@
 
 local thread, messages, trim = unpack(KEYS)
 local id, upto, most, age = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local last, first, created, erased = unpack(redis.call("HMGET", thread, "last", "first", "created", "erased"))
+local last, first, created, erased = unpack(
+   redis.call("HMGET", thread, "last", "first", "created", "erased"))
 if not last then redis.call("ZREM", trim, id) end
 if created ~= ARGV[5] then -- it has ended: the archive must not keep what it has just got
    if ARGV[5] ~= "" then redis.call("ZADD", trim, 0, id .. " " .. ARGV[5]) end
