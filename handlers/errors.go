@@ -93,6 +93,7 @@ var (
 	errSlowMode          = newFailure(429, "SLOW_MODE", "发言过于频繁")
 	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
 	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
+	errHistory           = newFailure(503, "HISTORY_UNAVAILABLE", "暂时无法读取较早的消息")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -109,7 +110,7 @@ var failures = []*failure{
 	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
-	errRepeated, errNoMessage, errInternal,
+	errRepeated, errNoMessage, errHistory, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -117,6 +118,7 @@ var outcomes = []struct {
 	err     error
 	failure *failure
 }{
+	{threads.ErrArchive, errHistory}, // it is an ErrUnavailable too
 	{redisx.ErrUnavailable, errUnavailable},
 	{limits.ErrNoRule, errNoLimit},
 	{limits.ErrNeverFits, errCostLimit},

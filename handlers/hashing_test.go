@@ -9,7 +9,8 @@ import (
 func TestHashing(t *testing.T) {
 	h := hashing{}
 	enter := func(address string) bool { return h.enter(networkOf(netip.MustParseAddr(address))) }
-	for i, address := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:1", "2001:db8::4", "2001:db8::5"} {
+	for i, address := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:1", "2001:db8::4",
+		"2001:db8::5"} {
 		if got := enter(address); got != (i < hashingMax) {
 			t.Errorf("%d from a network: %v", i, got)
 		}

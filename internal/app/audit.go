@@ -6,10 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
 	"flashsale/internal/rooms/ledger"
+	"flashsale/internal/rooms/threads"
 	"flashsale/redisx"
 )
 
@@ -20,11 +23,11 @@ const (
 	auditFailed
 )
 
-// audit is the command that compares the orders in Redis with the ledger's database.
+// audit is the command that compares the orders and the messages in Redis with the ledger's database.
 func audit(ctx context.Context, p *program, args []string) (code int) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	result, err := p.audit(ctx, args)
+	results, err := p.audit(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return auditEqual
@@ -32,9 +35,14 @@ func audit(ctx context.Context, p *program, args []string) (code int) {
 		fmt.Fprintln(p.stderr, "flashsale audit:", err)
 		return auditFailed
 	}
-	result.Print(p.stdout)
-	if !result.Equal() {
-		return auditDiffers
+	for _, result := range results {
+		result.Print(p.stdout)
+		if !result.Equal() {
+			code = auditDiffers
+		}
+	}
+	if code != auditEqual {
+		return code
 	}
 	fmt.Fprintln(p.stdout, "for the next sale: flashsale sale close, flashsale sale export -o FILE, "+
 		"flashsale sale new")
@@ -42,7 +50,7 @@ func audit(ctx context.Context, p *program, args []string) (code int) {
 }
 
 // audit reads the settings and compares.
-func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audit, err error) {
+func (p *program) audit(ctx context.Context, args []string) (results []*ledger.Audit, err error) {
 	cfg, err := p.settings(args, nil)
 	if err != nil {
 		return nil, err
@@ -57,10 +65,16 @@ func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audi
 	}
 	defer database.Close()
 	err = withStore(ctx, cfg, func(store *store) error {
-		result, err = compare(ctx, cfg, database, store)
+		orders, err := compare(ctx, cfg, database, store)
+		results = append(results, orders)
+		if err == nil && cfg.Chat {
+			var messages *ledger.Audit
+			messages, err = compareMessages(ctx, cfg, store)
+			results = append(results, messages)
+		}
 		return err
 	})
-	return result, err
+	return results, err
 }
 
 func compare(
@@ -77,6 +91,26 @@ func compare(
 	return ledger.Compare(ctx, ledger.AuditConfig{
 		Database: database, Redis: store.redis, Sale: sale, Prices: prices(c),
 	})
+}
+
+func compareMessages(
+	ctx context.Context, cfg *config.Config, store *store,
+) (result *ledger.Audit, err error) {
+	database, err := ledger.NewMessages(cfg.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	defer database.Close()
+	conversation := threads.New(threadsConfig(cfg, &handover{Redis: store.redis}))
+	background.Beside(conversation.Run, func() {
+		for begin := time.Now(); time.Since(begin) < startWait; time.Sleep(followLook) {
+			if _, err := conversation.Newest(); err == nil {
+				break
+			}
+		}
+		result, err = ledger.CompareMessages(ctx, database, messageSource{conversation}, cfg.ChatMessages)
+	})
+	return result, err
 }
 
 // loadCatalogue reads the catalogue for a command. No user logs in there, so root may have any password.

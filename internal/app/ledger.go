@@ -6,13 +6,23 @@ import (
 	"sync/atomic"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/config"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/ledger"
 	"flashsale/redisx"
 )
 
-var ledgerRoom = room{name: "ledger", keep: (*supervisor).keepLedger}
+var ledgerRoom = room{
+	name: "ledger",
+	read: func(cfg *config.Config) (any, error) {
+		if !cfg.Chat {
+			return ledgerSecret{}, nil
+		}
+		return ledgerSecret{cfg.Ledger}, nil
+	},
+	keep: (*supervisor).keepLedger,
+}
 
 // ledgerKeeper writes the orders of the current sale, then of each next sale.
 type ledgerKeeper struct {

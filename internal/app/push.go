@@ -161,6 +161,9 @@ func (w *pusher) open() error {
 	w.accounts = accounts.New(accountsConfig(w.cfg, w.opening))
 	talk := threadsConfig(w.cfg, &w.handover)
 	talk.Blocked = w.accounts.EitherBlocks
+	if talk.Archive, err = w.archive(); err != nil {
+		return err
+	}
 	w.threads = threads.New(talk)
 	w.presence = presence.New(presenceConfig(&w.handover, w.count, w.accounts))
 	if err := w.guard(); err != nil {
@@ -169,14 +172,16 @@ func (w *pusher) open() error {
 	w.push, err = push.New(push.Config{
 		Threads: w, Ticket: keys.Ticket, Ended: w.ended, Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
 		Origins: splitOrigins(w.cfg.PushOrigins), PagePort: pagePort, Idle: w.cfg.PushIdle,
-		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
+		MessagesMax: w.recovered(talk.Archive != nil),
+		OfflineURL:  w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
 	})
 	if err != nil {
 		return err
 	}
 	w.limiter = listener.NewLimiter(listener.Config{TLS: encryption, TrustedProxies: w.cfg.TrustedProxies,
-		ConnsPerAddressMax: w.cfg.MaxConnsPerIP, Figures: w.count, Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
+		ConnsPerAddressMax: w.cfg.MaxConnsPerIP, Figures: w.count,
+		Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil
@@ -186,6 +191,17 @@ func (w *pusher) open() error {
 func (w *pusher) heartbeat(user uint32, _ []byte) ([]byte, error) {
 	visible, contacts, err := w.presence.Heartbeat(user)
 	return handlers.AppendPresence(nil, visible, contacts), err
+}
+
+// recoveredMax is how many messages a client that comes back gets at least from the archive.
+const recoveredMax = 1000
+
+// recovered is how many messages a client that comes back may get at most.
+func (w *pusher) recovered(archived bool) int {
+	if archived {
+		return max(w.cfg.ChatMessages, recoveredMax)
+	}
+	return w.cfg.ChatMessages
 }
 
 // ended reports whether a user has logged out everywhere after a moment.

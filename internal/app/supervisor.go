@@ -31,6 +31,7 @@ type supervisor struct {
 	folder    *datafolder.Folder
 	store     *store
 	database  *ledger.Database // nil without a ledger
+	messages  *ledger.Messages // nil without a ledger or a conversation
 	figures   *figures.Memory
 	parts     []part // of the rooms
 
@@ -70,6 +71,12 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 		return err
 	}
 	defer s.database.Close()
+	if cfg.Chat && cfg.Ledger != "" {
+		if s.messages, err = ledger.OpenMessages(interrupt, cfg.Ledger); err != nil {
+			return err
+		}
+	}
+	defer s.messages.Close()
 	// The port comes first: a server that cannot serve must not open a sale.
 	if err := s.listen(); err != nil {
 		return err

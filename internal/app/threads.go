@@ -29,14 +29,25 @@ func (s *supervisor) keepThreads(context.Context) (part, error) {
 	if !s.cfg.Chat {
 		return part{}, nil
 	}
-	return part{run: threads.NewKeeper(threadsConfig(s.cfg, &s.serving().handover)).Run}, nil
+	cfg, p := threadsConfig(s.cfg, &s.serving().handover), part{}
+	if s.messages != nil {
+		kept := archive{s.messages}
+		cfg.Archive, p.figures = kept, kept.show
+	}
+	p.run = threads.NewKeeper(cfg).Run
+	return p, nil
 }
 
 func (w *worker) serveThreads() (part, error) {
 	if !w.cfg.Chat {
 		return part{}, nil
 	}
+	kept, err := w.archive()
+	if err != nil {
+		return part{}, err
+	}
 	cfg := threadsConfig(w.cfg, &w.handover)
+	cfg.Archive = kept
 	cfg.Exist = func(users []uint32) (bool, error) {
 		names, err := w.accounts.Names(users)
 		for _, user := range users {

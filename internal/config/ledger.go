@@ -6,6 +6,7 @@ type ledgerFlags struct {
 
 func (c *ledgerFlags) add(f *Flags) {
 	f.Group("Ledger")
-	f.Secret(&c.Ledger, "ledger", "", "MySQL or MariaDB that gets every order, `dsn` as in "+
+	f.Secret(&c.Ledger, "ledger", "", "MySQL or MariaDB that gets every order, and with -chat "+
+		"the messages that Redis does not keep, `dsn` as in "+
 		"user:password@tcp(host:3306)/name; better set in the environment")
 }

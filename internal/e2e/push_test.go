@@ -29,9 +29,10 @@ type device struct {
 	at      atomic.Int64 // the server that it asks next
 	name    string
 
-	mu   sync.Mutex
-	seen []uint64 // offsets of the thread
-	lost bool     // a recovery was not complete
+	mu    sync.Mutex
+	first int      // the first message that it sees, 0 for 1
+	seen  []uint64 // offsets of the thread
+	lost  bool     // a recovery was not complete
 }
 
 // ticketOf asks a server for a ticket.
@@ -86,19 +87,19 @@ func (d *device) follow(thread string) {
 	testkit.Until(d.t, "subscription", func() bool { return sub.State() == centrifuge.SubStateSubscribed })
 }
 
-// has reports whether the device has seen the messages 1 to last, each once and in order.
-func (d *device) has(last int) bool {
+// has reports whether the device has seen that number of messages from the first on, each once and in order.
+func (d *device) has(count int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, offset := range d.seen {
-		if offset != uint64(i+1) {
+		if offset != uint64(i+max(d.first, 1)) {
 			d.t.Fatalf("%s saw the messages %v", d.name, d.seen)
 		}
 	}
 	if d.lost {
 		d.t.Fatalf("%s was told that messages are lost", d.name)
 	}
-	return len(d.seen) == last
+	return len(d.seen) == count
 }
 
 // pushers are the processes of a server that hold websockets, in the order of their starts.

@@ -94,6 +94,11 @@ var (
 	LedgerLag = set("ledger_lag_orders", "Orders that are not in the database of the ledger yet.")
 	LedgerUp  = set("ledger_up", "1 while orders get into the database, else 0.")
 
+	MessagesStored = line("ledger_messages_total", "counter",
+		"Messages of conversations that this server has written to the database.", nil, nil)
+	MessagesWaiting = set("ledger_messages_waiting_seconds",
+		"For how long old messages have waited for the database, 0 while they get in.")
+
 	WorkerStarts = perSlot("worker_starts_total", "Starts of a worker, also after SIGHUP.", "counter",
 		func(m *Memory, slot int) int64 { return int64(m.Counters(slot).Starts.Value()) })
 	WorkersRunning = gauge("workers", "Worker processes that run.", readRunning)

@@ -49,6 +49,8 @@ func newConfig(
 // everyRoom shows what the rooms of a server know.
 func everyRoom(s *Scrape) {
 	s.SetFlag(figures.LedgerUp, true)
+	s.Set(figures.MessagesStored, 50)
+	s.Set(figures.MessagesWaiting, 0)
 	s.SetFlag(figures.VKUp, false)
 	s.SetFlag(figures.VKTokenRefused, true, "7")
 	s.Set(figures.Documents, 130)

@@ -70,7 +70,8 @@ func isHidden(c rune) bool {
 	switch {
 	case c == ' ':
 		return false
-	case c == utf8.RuneError, c == brailleBlank, c == nullNotehead, c == khitanFiller, !unicode.IsGraphic(c), unicode.IsSpace(c):
+	case c == utf8.RuneError, c == brailleBlank, c == nullNotehead, c == khitanFiller,
+		!unicode.IsGraphic(c), unicode.IsSpace(c):
 		return true
 	}
 	return unicode.In(c, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

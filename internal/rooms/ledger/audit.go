@@ -23,47 +23,55 @@ type AuditConfig struct {
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
-// Audit is the outcome of a comparison of all orders of a sale in Redis with the database. The sale may go
-// on meanwhile.
+// Audit is the outcome of a comparison of all orders of a sale, or of all messages, in Redis with the
+// database. The sale may go on meanwhile.
 type Audit struct {
-	Sale      string
-	Orders    int      // in Redis
-	Rows      int      // orders in the database
-	OnTheWay  int      // in Redis and in the stream, not in the database yet: no difference
-	Missing   int      // in Redis, neither in the stream nor in the database
+	Title     string
+	What      string   // orders or messages
+	InRedis   int      // in Redis
+	Rows      int      // in the database
+	OnTheWay  int      // Redis has it, and knows that the database has not: no difference
+	Missing   int      // the database should have it
 	Extra     int      // in the database only
-	Different int      // in both, with other items, total or user
+	Different int      // in both, and not the same
 	Examples  []string // the first differences
+
+	more int // further ones
 }
 
-// Equal reports whether every order is in the database, or on its way there, exactly as it was placed, and
-// nothing else is.
+// Equal reports whether everything is in the database, or on its way there, as it is in Redis, and nothing
+// else is.
 func (a *Audit) Equal() bool { return a.Missing+a.Extra+a.Different == 0 }
 
 // Print writes the audit for people.
 func (a *Audit) Print(out io.Writer) {
-	fmt.Fprintf(out, "audit of sale %s\n", a.Sale)
+	fmt.Fprintln(out, "audit of", a.Title)
 	for _, line := range []struct {
 		name  string
 		count int
 	}{
-		{"orders in Redis", a.Orders}, {"orders in the database", a.Rows}, {"on the way", a.OnTheWay},
+		{a.What + " in Redis", a.InRedis}, {a.What + " in the database", a.Rows}, {"on the way", a.OnTheWay},
 		{"missing", a.Missing}, {"extra", a.Extra}, {"different", a.Different},
 	} {
-		fmt.Fprintf(out, "  %-22s  %8d\n", line.name, line.count)
+		fmt.Fprintf(out, "  %-*s  %8d\n", len(a.What+" in the database"), line.name, line.count)
 	}
 	for _, example := range a.Examples {
 		fmt.Fprintln(out, "  ", example)
 	}
-	if more := a.Missing + a.Extra + a.Different - len(a.Examples); more > 0 {
-		fmt.Fprintf(out, "   and %d more\n", more)
+	if a.more > 0 {
+		fmt.Fprintf(out, "   and %d more\n", a.more)
 	}
 }
 
-func (a *Audit) found(counter *int, format string, args ...any) {
-	*counter++
+func (a *Audit) found(counter *int, format string, args ...any) { a.count(counter, 1, format, args...) }
+
+// count counts differences that one example shows.
+func (a *Audit) count(counter *int, n int64, format string, args ...any) {
+	*counter += int(n)
 	if len(a.Examples) < examplesMax {
 		a.Examples = append(a.Examples, fmt.Sprintf(format, args...))
+	} else {
+		a.more += int(n)
 	}
 }
 
@@ -94,7 +102,7 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the stream of orders: %w", err)
 	}
-	a := &Audit{Sale: cfg.Sale, Orders: len(placed)}
+	a := &Audit{Title: "sale " + cfg.Sale, What: "orders", InRedis: len(placed)}
 	err = cfg.Database.read(ctx, cfg.Sale, func(row entry) error {
 		a.Rows++
 		return a.compare(book, sale, placed, row)
@@ -143,7 +151,7 @@ func (a *Audit) compare(book book, sale *redisx.Sale, placed map[uint32]entry, r
 		return nil
 	}
 	if !known {
-		a.Orders++ // placed after Redis was read
+		a.InRedis++ // placed after Redis was read
 	}
 	delete(placed, row.user)
 	slices.SortFunc(want.items, func(x, y redisx.Item) int { return int(x.Food - y.Food) })
@@ -159,10 +167,10 @@ func (d *Database) orphans(ctx context.Context, sale string, visit func(id strin
 	const query = "SELECT DISTINCT i.order_id FROM order_items i LEFT JOIN orders o ON o.id = i.order_id " +
 		"WHERE i.order_id LIKE ? AND o.id IS NULL ORDER BY i.order_id"
 	var id string
-	return d.each(ctx, "items", query, sale, func() error {
+	return d.each(ctx, "items", func() error {
 		visit(id)
 		return nil
-	}, &id)
+	}, []any{&id}, query, sale+"-%")
 }
 
 // read calls visit with every order of the sale in the database, its items by food.
@@ -171,7 +179,7 @@ func (d *Database) read(ctx context.Context, sale string, visit func(entry) erro
 		"LEFT JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ? ORDER BY o.id, i.food_id"
 	var row, last entry
 	var food, count sql.NullInt64
-	err := d.each(ctx, "orders", query, sale, func() (err error) {
+	err := d.each(ctx, "orders", func() (err error) {
 		if row.id != last.id {
 			if last.id != "" {
 				err = visit(last)
@@ -182,19 +190,19 @@ func (d *Database) read(ctx context.Context, sale string, visit func(entry) erro
 			last.items = append(last.items, redisx.Item{Food: food.Int64, Count: count.Int64})
 		}
 		return err
-	}, &row.id, &row.user, &row.total, &food, &count)
+	}, []any{&row.id, &row.user, &row.total, &food, &count}, query, sale+"-%")
 	if err != nil || last.id == "" {
 		return err
 	}
 	return visit(last)
 }
 
-// each reads the rows that a query finds of a sale, one after the other, into the same variables, and calls
-// visit after each. what names the rows in errors.
+// each reads the rows that a query finds, one after the other, into the same variables, and calls visit
+// after each. what names the rows in errors.
 func (d *Database) each(
-	ctx context.Context, what, query, sale string, visit func() error, into ...any,
+	ctx context.Context, what string, visit func() error, into []any, query string, values ...any,
 ) error {
-	rows, err := d.db.QueryContext(ctx, query, sale+"-%")
+	rows, err := d.db.QueryContext(ctx, query, values...)
 	if err != nil {
 		return fmt.Errorf("cannot read the %s in %v: %w", what, d, err)
 	}

@@ -40,30 +40,30 @@ var auditSteps = []struct {
 	want            Audit
 	text            string // after the counts
 }{
-	{"equal", "", Audit{Orders: 19, Rows: 19}, ""},
-	{"on the way", "order", Audit{Orders: 20, Rows: 19, OnTheWay: 1}, ""},
+	{"equal", "", Audit{InRedis: 19, Rows: 19}, ""},
+	{"on the way", "order", Audit{InRedis: 20, Rows: 19, OnTheWay: 1}, ""},
 	{"missing", "DELETE FROM orders WHERE id = 'SALE-5'",
-		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1}, "missing: order SALE-5"},
+		Audit{InRedis: 20, Rows: 18, OnTheWay: 1, Missing: 1}, "missing: order SALE-5"},
 	{"other total", "UPDATE orders SET total = total + 1 WHERE id = 'SALE-6'",
-		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 1},
+		Audit{InRedis: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 1},
 		"different: order SALE-6 has [{1 1} {2 1}], total 13; in the database [{1 1} {2 1}], total 14"},
 	{"other count", "UPDATE order_items SET count = 3 WHERE order_id = 'SALE-7' AND food_id = 2",
-		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 2},
+		Audit{InRedis: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 2},
 		"different: order SALE-7 has [{2 2} {3 1}], total 120; in the database [{2 3} {3 1}], total 120"},
 	{"an item is missing", "DELETE FROM order_items WHERE order_id = 'SALE-8' AND food_id = 1",
-		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 3},
+		Audit{InRedis: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 3},
 		"different: order SALE-8 has [{1 1} {3 1}], total 103; in the database [{3 1}], total 103"},
 	{"extra", "INSERT INTO orders VALUES ('SALE-99', 99, 3, NOW(3))",
-		Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 1, Different: 3, Extra: 1},
+		Audit{InRedis: 20, Rows: 19, OnTheWay: 1, Missing: 1, Different: 3, Extra: 1},
 		"extra: order SALE-99 of user 99"},
 	{"other user", "UPDATE orders SET user_id = 98 WHERE id = 'SALE-9'",
-		Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 2, Different: 3, Extra: 2},
+		Audit{InRedis: 20, Rows: 19, OnTheWay: 1, Missing: 2, Different: 3, Extra: 2},
 		"extra: order SALE-9 of user 98"},
 	{"a user twice", "INSERT INTO orders VALUES ('SALE-100', 10, 3, NOW(3))",
-		Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 3},
+		Audit{InRedis: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 3},
 		"extra: order SALE-100 of user 10, whose order is SALE-10"},
 	{"items without order", "INSERT INTO order_items VALUES ('SALE-88', 1, 1)",
-		Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 4},
+		Audit{InRedis: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 4},
 		"extra: items of order SALE-88, which is not there"},
 }
 
@@ -118,7 +118,7 @@ func testAudit(t *testing.T, server *launch.MariaDB) {
 }
 
 func (a *Audit) counts() [6]int {
-	return [6]int{a.Orders, a.Rows, a.OnTheWay, a.Missing, a.Extra, a.Different}
+	return [6]int{a.InRedis, a.Rows, a.OnTheWay, a.Missing, a.Extra, a.Different}
 }
 
 // An audit of a sale that goes on finds no difference where there is none.
@@ -145,7 +145,7 @@ func testAuditUnderLoad(t *testing.T, server *launch.MariaDB) {
 	}
 	buying.Wait()
 	s.await(t, 4999)
-	if a := s.audit(t); !a.Equal() || a.Orders != 4999 || a.Rows != 4999 {
+	if a := s.audit(t); !a.Equal() || a.InRedis != 4999 || a.Rows != 4999 {
 		t.Errorf("audit of %+v, want 4999 orders in both", a)
 	}
 }

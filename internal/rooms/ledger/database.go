@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -19,22 +20,33 @@ const (
 	connectionsMax = 2                // one writes; the other is for the audit
 )
 
-// Statements that make the tables. placed_at is UTC. The id of an order is made of letters, digits and one
-// "-".
-var tables = []string{
-	`CREATE TABLE IF NOT EXISTS orders (
+// schema is what lies in the database.
+type schema struct {
+	effect string // of a database that is away at the start
+	tables []string
+	probes []string // they fail where a table is missing or has other columns
+}
+
+// orderSchema are the tables of orders. placed_at is UTC. The id of an order is made of letters, digits and
+// one "-".
+var orderSchema = schema{
+	effect: "the sale goes on without its database; orders wait in Redis",
+	tables: []string{`CREATE TABLE IF NOT EXISTS orders (
 		id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
 		user_id BIGINT UNSIGNED NOT NULL,
 		total BIGINT NOT NULL,
 		placed_at DATETIME(3) NOT NULL,
 		PRIMARY KEY (id)
-	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
-	`CREATE TABLE IF NOT EXISTS order_items (
+	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`, `CREATE TABLE IF NOT EXISTS order_items (
 		order_id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
 		food_id BIGINT NOT NULL,
 		count BIGINT NOT NULL,
 		PRIMARY KEY (order_id, food_id)
-	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
+	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`},
+	probes: []string{
+		"SELECT id, user_id, total, placed_at FROM orders LIMIT 0",
+		"SELECT order_id, food_id, `count` FROM order_items LIMIT 0",
+	},
 }
 
 const (
@@ -68,7 +80,8 @@ var errLogin = fmt.Errorf("wrong user or password: %w", ErrMisconfigured)
 type Database struct {
 	name     string
 	db       *sql.DB
-	prepared bool // touched only by the goroutine that prepares
+	schema   schema
+	prepared atomic.Bool
 }
 
 // dsnForm is the form of a data source name.
@@ -93,6 +106,7 @@ func NewDatabase(dsn string) (*Database, error) {
 		}
 	}
 	cfg.Loc = time.UTC
+	cfg.ParseTime = true            // into time.Time
 	cfg.InterpolateParams = true    // one round trip instead of three
 	cfg.Logger = &mysql.NopLogger{} // faults are returned; the driver would write them to stderr as well
 	connector, err := mysql.NewConnector(cfg)
@@ -101,7 +115,7 @@ func NewDatabase(dsn string) (*Database, error) {
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connectionsMax)
-	return &Database{name: "MySQL " + cfg.DBName + "@" + cfg.Addr, db: db}, nil
+	return &Database{name: "MySQL " + cfg.DBName + "@" + cfg.Addr, db: db, schema: orderSchema}, nil
 }
 
 // Open returns the database with its tables, nil where dsn is "". A database that cannot take orders
@@ -115,13 +129,18 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d, d.open(ctx)
+}
+
+// open prepares the database and closes one that is misconfigured.
+func (d *Database) open(ctx context.Context) error {
 	switch err := d.Prepare(ctx); {
 	case errors.Is(err, ErrMisconfigured):
-		return nil, errors.Join(err, d.Close())
+		return errors.Join(err, d.Close())
 	case err != nil:
-		slog.Warn("the sale goes on without its database; orders wait in Redis", "error", err)
+		slog.Warn(d.schema.effect, "error", err)
 	}
-	return d, nil
+	return nil
 }
 
 // String names the database without its password.
@@ -138,13 +157,13 @@ func (d *Database) Close() error {
 // Prepare makes the tables where they are missing. Errors: ErrMisconfigured, or why the database cannot
 // be asked.
 func (d *Database) Prepare(ctx context.Context) error {
-	if d.prepared {
+	if d.prepared.Load() {
 		return nil
 	}
 	err := d.probe(ctx)
 	var refused *mysql.MySQLError
 	if errors.As(err, &refused) && refused.Number == errNoTable {
-		for _, statement := range tables {
+		for _, statement := range d.schema.tables {
 			if _, err = d.db.ExecContext(ctx, statement); err != nil {
 				break
 			}
@@ -158,7 +177,7 @@ func (d *Database) Prepare(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("cannot keep the ledger in %v: %w", d, err)
 	}
-	d.prepared = true
+	d.prepared.Store(true)
 	var flush int
 	err = d.db.QueryRowContext(ctx, "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").Scan(&flush)
 	if err == nil && flush != 1 {
@@ -169,12 +188,9 @@ func (d *Database) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// probe checks that both tables have the columns. A user who may not make tables can use existing ones.
+// probe checks that the tables have the columns. A user who may not make tables can use existing ones.
 func (d *Database) probe(ctx context.Context) error {
-	for _, query := range []string{
-		"SELECT id, user_id, total, placed_at FROM orders LIMIT 0",
-		"SELECT order_id, food_id, `count` FROM order_items LIMIT 0",
-	} {
+	for _, query := range d.schema.probes {
 		rows, err := d.db.QueryContext(ctx, query)
 		if err != nil {
 			return err

@@ -221,7 +221,7 @@ func testRedisKilled(t *testing.T, server *launch.MariaDB) {
 	// What was bought is asked of Redis: a cart whose answer was lost may have got other pieces than
 	// planned.
 	a, err := Compare(t.Context(), s.auditConfig(t))
-	if err != nil || !a.Equal() || a.Orders != 2000 || a.Rows != 2000 {
+	if err != nil || !a.Equal() || a.InRedis != 2000 || a.Rows != 2000 {
 		t.Errorf("audit %+v, %v; want 2000 orders in both", a, err)
 	}
 }

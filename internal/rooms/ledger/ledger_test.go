@@ -37,6 +37,8 @@ func TestLedger(t *testing.T) {
 		{"existing tables", testExistingTables},
 		{"audit", testAudit},
 		{"audit while orders are placed", testAuditUnderLoad},
+		{"messages", testMessages},
+		{"audit of messages", testAuditMessages},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}

@@ -1,10 +1,12 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 const (
 	leaseLength  = 10 * time.Second
 	keeperRest   = 100 * time.Millisecond // when nothing is new
+	tidyRest     = time.Second            // when nothing is to be trimmed
 	otherPause   = 2 * time.Second        // while another keeper has the part
 	followedStay = time.Minute            // entries in the log, for those who tail it
 	keeperSteps  = 1000                   // of one run of follow.lua
@@ -50,16 +53,23 @@ func (k *Keeper) Run(ctx context.Context) error {
 	background.Beside(k.redis.Run, func() {
 		var all sync.WaitGroup
 		for part := range pipeline.Parts {
-			all.Go(func() { background.Repeat(ctx, func() time.Duration { return k.work(part) }) })
+			all.Go(func() {
+				background.Repeat(ctx, func() time.Duration { return k.work(part, k.step, keeperRest) })
+			})
+			all.Go(func() { // beside it: an archive that does not answer must not hold up the lists
+				background.Repeat(ctx, func() time.Duration { return k.work(part, k.tidy, tidyRest) })
+			})
 		}
 		all.Wait()
 	})
 	return nil
 }
 
-// work makes a step in a part and returns the pause until the next one.
-func (k *Keeper) work(part int) time.Duration {
-	busy, held, err := k.step(part)
+// work makes a step in a part and returns the pause until the next one, at most rest.
+func (k *Keeper) work(
+	part int, step func(int) (busy, held bool, err error), rest time.Duration,
+) time.Duration {
+	busy, held, err := step(part)
 	switch {
 	case err != nil:
 		if !k.redis.Part(part).Up() { // the connection logs that Redis is away
@@ -74,7 +84,7 @@ func (k *Keeper) work(part int) time.Duration {
 	case busy:
 		return 0
 	}
-	return keeperRest
+	return rest
 }
 
 // lease is the reply of hold.lua.
@@ -85,24 +95,34 @@ type lease struct {
 	due          []string // threads to trim
 }
 
-// step follows some entries of the log of a part and trims some threads, if the keeper has the part. busy
-// means that there is more to do.
+// step follows some entries of the log of a part, if the keeper has the part. busy means that there is more
+// to do.
 func (k *Keeper) step(part int) (busy, held bool, err error) {
+	l, err := k.hold(part, "")
+	if err != nil || !l.held || l.newest == l.done {
+		return false, l.held, err
+	}
+	l, err = k.follow(part, l.done)
+	return l.newest > l.done, true, err
+}
+
+// tidy trims some threads of a part, if the keeper has the part. busy means that there is more to do.
+func (k *Keeper) tidy(part int) (busy, held bool, err error) {
 	l, err := k.hold(part, "")
 	if err != nil || !l.held {
 		return false, false, err
 	}
-	if l.newest > l.done {
-		if l, err = k.follow(part, l.done); err != nil {
-			return false, true, err
-		}
-	}
 	for _, thread := range l.due {
-		if err := k.trim(part, thread, l.now); err != nil {
+		if thread, created, ended := strings.Cut(thread, " "); ended {
+			err = k.forget(part, thread, created)
+		} else {
+			err = k.trim(part, thread, l.now)
+		}
+		if err != nil {
 			return false, true, err
 		}
 	}
-	return l.newest > l.done || len(l.due) == trimThreads, true, nil
+	return len(l.due) > 0, true, nil
 }
 
 // hold takes or keeps the lease of a part. upto is the position up to which the log was followed, "" for
@@ -360,11 +380,22 @@ func (k *Keeper) followArgs(from, to int, list []listStep, upto string) (keys, a
 	return keys, args
 }
 
+// forget removes what the archive has of a thread that has ended.
+func (k *Keeper) forget(part int, thread, created string) error {
+	if k.cfg.Archive != nil {
+		if err := k.cfg.Archive.Forget(thread, epoch(milli(created))); err != nil {
+			return err
+		}
+	}
+	return k.do(part, pipeline.Command(new(int64), "ZREM", partKey(part, "trim"), thread+" "+created))
+}
+
 // trim takes messages of a thread out of Redis that are too old or too many. The archive has them before.
+// Messages that are erased meanwhile are stored again: the archive may have got their content.
 func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	var fields []string
 	var found []radix.StreamEntry
-	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first", "created")
+	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first", "created", "erased")
 	x.Command(&found, "XRANGE", threadKey(thread)+":messages", "-", "+", "COUNT", strconv.Itoa(trimMessages))
 	if err := k.do(part, x); err != nil {
 		return err
@@ -392,12 +423,17 @@ func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	if allOld {
 		upto = last
 	}
-	if k.cfg.Archive != nil && upto >= first {
-		if err := k.cfg.Archive.Store(thread, entriesOf(thread, messages, first, upto)); err != nil {
-			return err
+	erased := ""
+	if k.cfg.Archive != nil {
+		erased = cmp.Or(fields[3], "0")
+		list := entriesOf(thread, messages, first, upto)
+		if len(list) > 0 {
+			if err := k.cfg.Archive.Store(thread, epoch(milli(fields[2])), list); err != nil {
+				return err
+			}
 		}
 	}
 	return k.do(part, trimScript.Call(new(int64), keysOf(thread, "", "messages", "trim"), thread,
 		strconv.FormatInt(max(upto, 0), 10), strconv.Itoa(k.cfg.MessagesMax),
-		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10), fields[2]))
+		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10), fields[2], erased))
 }

@@ -168,20 +168,27 @@ func TestTrim(t *testing.T) {
 // shelfDown is an archive that is away.
 type shelfDown struct{ *shelf }
 
-func (shelfDown) Store(string, []Message) error { return errors.New("away") }
+func (shelfDown) Store(string, string, []Message) error { return errors.New("away") }
+func (shelfDown) Load(string, string, int64, int64) ([]Message, error) {
+	return nil, errors.New("away")
+}
 
-// While the archive is away nothing is lost, and lists follow. Later history goes on from Redis to the
-// archive.
+// While the archive is away nothing is lost, and lists follow; what Redis has can be read. Later history
+// goes on from Redis to the archive.
 func TestArchive(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		old := &shelf{map[string][]Message{}}
 		cfg.Archive = shelfDown{old}
 		r, k := open(t, cfg), keeper(t, cfg)
 		id := started(t, r, 2, true)
-		for range 30 {
+		first, err := r.Post(id, 1, "first", "x")
+		testkit.Must(t, err)
+		for range 29 {
 			write(t, r, id, 1, "x")
 		}
-		_, _, err := k.step(pipeline.PartOf(id))
+		_, _, err = k.step(pipeline.PartOf(id))
+		is(t, err, nil)
+		_, _, err = k.tidy(pipeline.PartOf(id))
 		if err == nil || r.fields(t, id, "first") != "1" || len(r.listOf(t, 2)) != 1 {
 			t.Errorf("%v, first %s, list %v", err, r.fields(t, id, "first"), r.listOf(t, 2))
 		}
@@ -193,13 +200,86 @@ func TestArchive(t *testing.T) {
 		k.cfg.Archive = old
 		k.drain(t)
 		write(t, r, id, 1, "z")
-		if r.fields(t, id, "first") != "181" || len(old.threads[id]) != 180 {
-			t.Errorf("first %s, %d in the archive", r.fields(t, id, "first"), len(old.threads[id]))
+		if r.fields(t, id, "first") != "181" || len(old.only()) != 180 {
+			t.Errorf("first %s, %d in the archive", r.fields(t, id, "first"), len(old.only()))
 		}
+		got, _, err := r.Messages(id, 1, Page{Limit: 100})
+		if err != nil || len(got) != 21 || got[0].ID != 181 {
+			t.Errorf("the newest ones without the archive: %d, %v", len(got), err)
+		}
+		for _, p := range []Page{{Before: 181}, {After: at(int64(170))}} {
+			_, _, err = r.Messages(id, 1, p)
+			is(t, err, ErrArchive)
+			is(t, err, pipeline.ErrUnavailable)
+		}
+		r.cfg.Archive = old
 		past, err := r.History(id, 5, 10)
 		if err != nil || past.First != 1 || len(past.Messages) != 10 || past.Messages[0].ID != 6 {
 			t.Errorf("%+v %v", past, err)
 		}
+		if again, err := r.Post(id, 1, "first", "x"); err != nil || again != first {
+			t.Errorf("sent again: %+v, %v, want %+v", again, err, first)
+		}
+		is(t, r.Erase(id, 1), nil)
+		if again, err := r.Post(id, 1, "first", "x"); err != nil || !again.Removed || !old.only()[0].Removed {
+			t.Errorf("erased and sent again: %+v, %v", again, err)
+		}
+		is(t, r.Erase(id, 0), ErrNoMessage)
+	})
+}
+
+// only are the messages of the only thread in it.
+func (s *shelf) only() []Message {
+	for _, list := range s.threads {
+		return list
+	}
+	return nil
+}
+
+// A message that is erased while the keeper brings it to the archive is erased there too.
+func TestEraseWhileStored(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
+		old := &shelf{map[string][]Message{}}
+		cfg.Archive = old
+		r, k := open(t, cfg), keeper(t, cfg)
+		id := started(t, r, 2, true)
+		for range 30 {
+			write(t, r, id, 1, "x")
+		}
+		k.cfg.Archive = shelfErases{old, func() { is(t, r.Erase(id, 3), nil) }}
+		k.drain(t)
+		if list := old.only(); len(list) != 10 || !list[2].Removed || r.fields(t, id, "first") != "11" {
+			t.Errorf("in the archive: %+v, first %s", list, r.fields(t, id, "first"))
+		}
+	})
+}
+
+// shelfErases calls erase before messages are stored.
+type shelfErases struct {
+	*shelf
+	erase func()
+}
+
+func (s shelfErases) Store(thread, epoch string, list []Message) error {
+	s.erase()
+	return s.shelf.Store(thread, epoch, list)
+}
+
+// What was trimmed while there was no archive is gone, also when there is one again.
+func TestArchiveFromNowOn(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
+		r, k := open(t, cfg), keeper(t, cfg)
+		id := started(t, r, 2, true)
+		for range 30 {
+			write(t, r, id, 1, "x")
+		}
+		k.drain(t)
+		r.cfg.Archive = &shelf{map[string][]Message{}}
+		past, err := r.History(id, 0, 100)
+		if err != nil || past.First != 11 || len(past.Messages) != 20 || past.Messages[0].ID != 11 {
+			t.Errorf("from %d, %d messages, %v", past.First, len(past.Messages), err)
+		}
+		is(t, r.Erase(id, 10), ErrNoMessage)
 	})
 }
 

@@ -16,8 +16,10 @@ import (
 //	thread:<tag>:<id>             hash        kind, created, updated (Unix ms), last,   until the group ends
 //	                                          first (oldest message in Redis), members,
 //	                                          owners, large, history, shown (ids of
-//	                                          participants), starter; of a room also
-//	                                          pinned, pinned_head, pinned_content
+//	                                          participants), starter, erased (how many
+//	                                          were), kept (oldest message that is not
+//	                                          gone; none: 1); of a room also pinned,
+//	                                          pinned_head, pinned_content
 //	thread:<tag>:<id>:members     hash        user -> see member.lua                    as the thread
 //	thread:<tag>:<id>:messages    stream      <n>-0: h "user:ms", c content; a missing  as the thread; each
 //	                                          n was erased                              message -chat-age
@@ -29,7 +31,8 @@ import (
 //	                                          followed up to this n), cut, marked (see
 //	                                          hold.lua)
 //	thread:<tag>:trim             sorted set  thread -> when its oldest message has to  as the threads
-//	                                          go, Unix ms
+//	                                          go, Unix ms; "<thread> <created>" -> 0: it
+//	                                          has ended, the archive must forget it
 //	thread:<tag>:lease            string      the keeper that works on the part         leaseLength
 //	threads:<tag>:<user>          sorted set  thread -> when it changed, Unix us;       for ever
 //	                                          the newest listMax

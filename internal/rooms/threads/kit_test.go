@@ -60,13 +60,15 @@ func (k *Keeper) drain(tb testing.TB, parts ...int) {
 		if len(parts) > 0 && !slices.Contains(parts, part) {
 			continue
 		}
-		for busy := true; busy; {
-			var held bool
-			var err error
-			busy, held, err = k.step(part)
-			testkit.Must(tb, err)
-			if !held {
-				tb.Fatalf("another keeper has part %d", part)
+		for _, step := range []func(int) (bool, bool, error){k.step, k.tidy} {
+			for busy := true; busy; {
+				var held bool
+				var err error
+				busy, held, err = step(part)
+				testkit.Must(tb, err)
+				if !held {
+					tb.Fatalf("another keeper has part %d", part)
+				}
 			}
 		}
 	}

@@ -7,8 +7,8 @@
 local logMax, waitMax = 50000, 40000 -- as logMax and waitMax in keys.go
 
 -- isBusy reports whether so much of the log waits for the keeper that nothing more may be written: the trim
--- below would cut entries that the members' lists still need. New members may take a half of it only: a start
--- has up to 201 of them, and a flood of starts must not keep messages out.
+-- below would cut entries that the members' lists still need. New members may take only half of that: a
+-- start has up to 201 of them, and a flood of starts must not keep messages out.
 local function isBusy(state, most)
    local found = redis.call("HMGET", state, "log", "done")
    return found[1] and tonumber(found[1]) - tonumber(found[2]) >= (most or waitMax)

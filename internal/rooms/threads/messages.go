@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -63,7 +64,7 @@ func (t *Threads) post(thread string, by uint32, clientID, content string) (Mess
 		return m, nil
 	case isThere:
 		if m.Created = time.UnixMilli(r.number(2)); r.number(2) == 0 {
-			return Message{ID: m.ID, Thread: thread, Removed: true}, nil
+			return t.archived(thread, user, m.ID)
 		}
 		m.Content = r[3]
 		return m, nil
@@ -74,6 +75,15 @@ func (t *Threads) post(thread string, by uint32, clientID, content string) (Mess
 	default:
 		return Message{}, outcome(code)
 	}
+}
+
+// archived returns a message that Redis has no more: it was removed, or it is in the archive.
+func (t *Threads) archived(thread, user string, id int64) (Message, error) {
+	past, err := t.read(thread, user, 0, id-1, 1)
+	if len(past.Messages) == 1 && past.Messages[0].ID == id {
+		return past.Messages[0], err
+	}
+	return Message{ID: id, Thread: thread, Removed: true}, err
 }
 
 // posted is the reply of post.lua.
@@ -88,7 +98,8 @@ func (r posted) number(i int) int64 {
 
 // Messages returns messages in the order of their ids, and the id of the newest message of the thread.
 // Without After it returns the newest ones (before Before), with After (0 is the beginning) the oldest ones
-// after it. by is 0 for somebody without a login, who may read rooms. Errors: ErrNoThread, ErrNotMember.
+// after it. by is 0 for somebody without a login, who may read rooms. Errors: ErrNoThread, ErrNotMember,
+// ErrArchive.
 func (t *Threads) Messages(thread string, by uint32, p Page) (list []Message, last int64, err error) {
 	after := int64(-1)
 	if p.After != nil {
@@ -118,7 +129,8 @@ type Past struct {
 }
 
 // History returns the messages after since, at most limit. limit 0 returns none and costs the least. Whoever
-// asks must know that the reader may read. Messages are gone if since+1 < First. Errors: ErrNoThread.
+// asks must know that the reader may read. Messages are gone if since+1 < First. Errors: ErrNoThread,
+// ErrArchive.
 func (t *Threads) History(thread string, since int64, limit int) (Past, error) {
 	return t.read(thread, "", 0, since, limit)
 }
@@ -141,17 +153,19 @@ func (t *Threads) read(thread, user string, before, after int64, limit int) (pas
 	if err != nil {
 		return past, err
 	}
-	past = Past{Epoch: epoch(milli(r[3])), Last: number(r[1]), First: number(r[2])}
-	first, from, to := past.First, number(r[4]), number(r[5])
-	if t.cfg.Archive != nil {
-		past.First = 1
-		if from <= min(to, first-1) {
-			if past.Messages, err = t.cfg.Archive.Load(thread, from, min(to, first-1)); err != nil {
-				return past, err
-			}
-		}
+	past = Past{Epoch: epoch(milli(r[3])), Last: number(r[1]), First: number(r[4])}
+	first, from, to := number(r[2]), number(r[5]), number(r[6])
+	past.Messages = entriesOf(thread, r[7:], max(from, first), to)
+	if t.cfg.Archive == nil || from > min(to, first-1) {
+		return past, nil
 	}
-	past.Messages = append(past.Messages, entriesOf(thread, r[6:], max(from, first), to)...)
+	old, err := t.cfg.Archive.Load(thread, past.Epoch, from, min(to, first-1))
+	switch {
+	case err == nil:
+		past.Messages = append(old, past.Messages...)
+	case after >= 0 || len(past.Messages) == 0: // else the page before these messages gets the error
+		return past, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
 	return past, nil
 }
 
@@ -170,9 +184,20 @@ func entriesOf(thread string, r []string, from, to int64) (list []Message) {
 }
 
 // Erase takes the content of a message away; its position stays. The caller checks that the user may.
-// Errors: ErrNoThread, ErrNoMessage, ErrBusy.
+// Errors: ErrNoThread, ErrNoMessage, ErrBusy, ErrArchive.
 func (t *Threads) Erase(thread string, message int64) error {
-	return t.moderate(eraseScript, thread, message)
+	err := t.moderate(eraseScript, thread, message, bit(t.cfg.Archive != nil))
+	if err != errArchived {
+		return err
+	}
+	past, err := t.History(thread, 0, 0)
+	if err != nil {
+		return err
+	}
+	if err := t.cfg.Archive.Erase(thread, past.Epoch, message); err != nil {
+		return fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	return nil
 }
 
 // Pin pins a message, 0 for none. The caller checks that the user may. Errors: ErrNoThread, ErrNoMessage,
@@ -181,7 +206,7 @@ func (t *Threads) Pin(thread string, message int64) error {
 	return t.moderate(pinScript, thread, message)
 }
 
-func (t *Threads) moderate(s *pipeline.Script, thread string, message int64) error {
+func (t *Threads) moderate(s *pipeline.Script, thread string, message int64, more ...string) error {
 	switch {
 	case kindOf(thread) == "":
 		return ErrNoThread
@@ -189,8 +214,8 @@ func (t *Threads) moderate(s *pipeline.Script, thread string, message int64) err
 		return ErrNoMessage
 	}
 	return t.inRoom(thread, func() error {
-		return t.run(s, thread, []string{"", "messages", "log", "state"}, thread,
-			strconv.FormatInt(message, 10), t.cfg.now())
+		return t.run(s, thread, []string{"", "messages", "log", "state"}, append([]string{thread,
+			strconv.FormatInt(message, 10), t.cfg.now()}, more...)...)
 	})
 }
 

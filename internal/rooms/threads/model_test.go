@@ -74,24 +74,36 @@ func newModel(t *testing.T, server *redistest.Server, seed uint64) *model {
 	return m
 }
 
-// shelf is an archive in memory.
+// shelf is an archive in memory, of threads and their epochs.
 type shelf struct{ threads map[string][]Message }
 
-func (s *shelf) Store(thread string, list []Message) error {
+func (s *shelf) Store(thread, epoch string, list []Message) error {
 	for _, m := range list {
-		have := s.threads[thread]
+		have := s.threads[thread+epoch]
 		switch {
 		case m.ID == int64(len(have))+1:
-			s.threads[thread] = append(have, m)
+			s.threads[thread+epoch] = append(have, m)
 		case m.ID > int64(len(have)):
 			return fmt.Errorf("message %d of %s comes after %d", m.ID, thread, len(have))
+		case m.Removed:
+			have[m.ID-1] = m
 		}
 	}
 	return nil
 }
 
-func (s *shelf) Load(thread string, from, to int64) ([]Message, error) {
-	return s.threads[thread][from-1 : to], nil
+func (s *shelf) Load(thread, epoch string, from, to int64) ([]Message, error) {
+	return slices.Clone(s.threads[thread+epoch][from-1 : to]), nil
+}
+
+func (s *shelf) Erase(thread, epoch string, message int64) error {
+	s.threads[thread+epoch][message-1] = Message{ID: message, Thread: thread, Removed: true}
+	return nil
+}
+
+func (s *shelf) Forget(thread, epoch string) error {
+	delete(s.threads, thread+epoch)
+	return nil
 }
 
 // model is what must be true.
@@ -203,7 +215,7 @@ func (m *model) keep() {
 		if m.rand.IntN(4) > 0 {
 			part = pipeline.PartOf(m.thread())
 		}
-		m.working[i] = work(m.keepers[i], part)
+		m.working[i] = work(m.keepers[i], part, m.rand.IntN(3) == 0)
 	}
 	for range m.rand.IntN(8) {
 		if m.rand.IntN(20) == 0 {
@@ -217,10 +229,15 @@ func (m *model) keep() {
 }
 
 // work begins a step of a keeper, which waits before each call.
-func work(k *Keeper, part int) *working {
+func work(k *Keeper, part int, tidy bool) *working {
 	next, stop := iter.Pull(func(yield func(struct{}) bool) {
 		k.killed = func() bool { return !yield(struct{}{}) }
-		k.step(part)
+		defer func() { k.killed = nil }()
+		if tidy {
+			k.tidy(part)
+		} else {
+			k.step(part)
+		}
 	})
 	return &working{next, stop}
 }
@@ -428,9 +445,6 @@ func (m *model) remove() {
 		case len(th.members) == 0: // gone, and its key may start another one
 			m.ids = slices.DeleteFunc(m.ids, func(other string) bool { return other == id })
 			delete(m.found, id)
-			if m.archive != nil {
-				delete(m.archive.threads, id)
-			}
 		case th.owners() == 0:
 			m.inherit(id)
 		}
@@ -490,7 +504,7 @@ func (m *model) erase() {
 	m.say("message %d of %s is erased: %v", n, id, err)
 	if err == nil {
 		th.list[n-1] = Message{ID: int64(n), Thread: id, Removed: true}
-	} else if err != ErrNoMessage || !m.mayBeGone(th, n) {
+	} else if err != ErrNoMessage || m.archive != nil || !m.mayBeGone(th, n) {
 		m.fail("cannot erase %d of %s: %v", n, id, err)
 	}
 }
@@ -576,6 +590,13 @@ func (m *model) poll(user uint32) {
 
 // check compares all that users see when the keeper has done its work.
 func (m *model) check() {
+	if m.archive != nil {
+		for of := range m.archive.threads {
+			if kept := slices.ContainsFunc(m.ids, func(id string) bool { return strings.HasPrefix(of, id) }); !kept {
+				m.fail("the archive has %s, which has ended", of)
+			}
+		}
+	}
 	for user := uint32(m.seed)*100 + 1; user <= uint32(m.seed)*100+modelUsers; user++ {
 		var want, got []string
 		for id, th := range m.found {

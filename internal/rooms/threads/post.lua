@@ -83,7 +83,7 @@ elseif over > 0 and over % math.ceil(most / 10) == 0 then
 end
 if over > most and not archived then
    redis.call("XTRIM", messages, "MINID", (first + over - most) .. "-0")
-   redis.call("HSET", thread, "first", first + over - most)
+   redis.call("HSET", thread, "first", first + over - most, "kept", first + over - most)
 end
 tell(log, state, now, id, "message", large, n, user, 0, content)
 return { 0, n, now }

@@ -9,18 +9,20 @@
 -- ARGV[4]  messages, most; 0 reads none
 -- ARGV[5]  1: an archive has the messages that Redis has no more; 0: they are gone
 -- Returns {code, ...}, all as texts
---   0: last, first (oldest message in Redis), created (Unix milliseconds), then the range of ids from and to
---      that the user gets (from above to for none), and for each message of it in Redis id, head, content
+--   0: last, first (oldest message in Redis), created (Unix milliseconds), kept (oldest message that is not
+--      gone), then the range of ids from and to that the user gets (from above to for none), and for each
+--      message of it in Redis id, head, content
 --   2: there is no such thread
 --   3: the user is no member
 
 local thread, members, messages = unpack(KEYS)
 local user, before, after, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local kind, last, first, created, history = unpack(
-   redis.call("HMGET", thread, "kind", "last", "first", "created", "history"))
+local kind, last, first, created, history, kept = unpack(
+   redis.call("HMGET", thread, "kind", "last", "first", "created", "history", "kept"))
 if not kind then return { "2" } end
-local floor = 0
-if ARGV[5] == "0" then floor = tonumber(first) - 1 end
+kept = kept or "1" -- without it the archive has all that Redis has not
+if ARGV[5] == "0" then kept = first end
+local floor = tonumber(kept) - 1
 if kind ~= "room" and user ~= "" then
    local member = redis.call("HGET", members, user)
    if not member then return { "3" } end
@@ -35,7 +37,7 @@ if after >= 0 then
 else
    from = math.max(from, to - limit + 1)
 end
-local reply = { "0", last, first, created, whole(from), whole(to) }
+local reply = { "0", last, first, created, kept, whole(from), whole(to) }
 if from <= to then
    for _, entry in ipairs(redis.call("XRANGE", messages, from .. "-0", to .. "-0")) do
       reply[#reply + 1] = string.match(entry[1], "^%d+")

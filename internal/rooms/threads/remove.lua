@@ -16,8 +16,8 @@
 
 local thread, members, messages, log, state, trim = unpack(KEYS)
 local id, by, user = unpack(ARGV)
-local kind, last, count, owners, large, shown, starter = unpack(
-   redis.call("HMGET", thread, "kind", "last", "members", "owners", "large", "shown", "starter"))
+local kind, last, count, owners, large, shown, starter, created = unpack(
+   redis.call("HMGET", thread, "kind", "last", "members", "owners", "large", "shown", "starter", "created"))
 if not kind then return 2 end
 if kind ~= "group" then return 5 end
 local remover, member = redis.call("HGET", members, by), redis.call("HGET", members, user)
@@ -33,6 +33,7 @@ count = count - 1
 if count == 0 then
    redis.call("UNLINK", thread, members, messages)
    redis.call("ZREM", trim, id)
+   redis.call("ZADD", trim, 0, id .. " " .. created) -- the archive forgets its messages too
    tell(log, state, now, id, "ended", large, last, starter, 0, "")
    return 0
 end

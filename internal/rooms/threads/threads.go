@@ -51,6 +51,8 @@ var (
 	ErrNoMessage  = errors.New("there is no such message")
 	// ErrBusy: so many changes wait for the keeper that further ones are refused; nothing was done.
 	ErrBusy = fmt.Errorf("%w: changes to threads wait for a keeper", pipeline.ErrUnavailable)
+	// ErrArchive: the archive does not answer; messages that Redis has can be read.
+	ErrArchive = fmt.Errorf("%w: the archive of old messages does not answer", pipeline.ErrUnavailable)
 )
 
 // PaceError is an ErrPace.
@@ -80,12 +82,18 @@ type Config struct {
 }
 
 // Archive keeps messages that Redis no longer has. A message has the same id in both. A group that has ended
-// may be started again under its id, with the same key: then other messages come, from id 1.
+// may be started again under its id, with the same key: then other messages come, from id 1, and the epoch
+// is another one.
 type Archive interface {
-	// Store keeps messages of a thread, in order; the same messages may come again.
-	Store(thread string, messages []Message) error
+	// Store keeps messages of a thread, in order; the same messages may come again. A message that was
+	// removed stays removed.
+	Store(thread, epoch string, messages []Message) error
 	// Load returns the messages from and to these ids, both included, in order.
-	Load(thread string, from, to int64) ([]Message, error)
+	Load(thread, epoch string, from, to int64) ([]Message, error)
+	// Erase makes a message one that was removed.
+	Erase(thread, epoch string, message int64) error
+	// Forget removes all messages of a thread that has ended.
+	Forget(thread, epoch string) error
 }
 
 // Kind is the kind of a thread.
@@ -181,7 +189,7 @@ func (t *Threads) run(s *pipeline.Script, thread string, names []string, args ..
 // What the scripts return.
 const (
 	isDone      = 0
-	isThere     = 1 // start.lua, post.lua
+	isThere     = 1 // start.lua, post.lua; erase.lua: in the archive
 	noThread    = 2
 	noMember    = 3
 	noOwner     = 4 // add.lua, remove.lua
@@ -196,11 +204,16 @@ const (
 	tooManyHour = 2
 )
 
+// errArchived: the archive has the message that is to be erased.
+var errArchived = errors.New("the archive has the message")
+
 // outcome is the error of a code, except of those that mean another thing in a script.
 func outcome(code int64) error {
 	switch code {
 	case isDone:
 		return nil
+	case isThere:
+		return errArchived
 	case noThread:
 		return ErrNoThread
 	case noMember:
