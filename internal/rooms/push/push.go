@@ -34,10 +34,11 @@ const (
 	pongTimeout    = 10 * time.Second
 	idleLook       = 10 * time.Second
 	endedLook      = time.Second / 2
-	endedLag       = time.Second // until all workers know that a user's tokens have ended
-	devicesMax     = 32          // connections of a user to one server
-	channelsMax    = 128         // of a connection
-	beatPace       = time.Second // between two heartbeats of a connection, after the first beatsBurst
+	endedLag       = time.Second     // until all workers know that a user's tokens have ended
+	connectMax     = 5 * time.Second // for the first command of a connection
+	devicesMax     = 32              // connections of a user to one server
+	channelsMax    = 128             // of a connection
+	beatPace       = time.Second     // between two heartbeats of a connection, after the first beatsBurst
 	beatsBurst     = 5
 	historyMax     = 100 // messages in the reply to a history command: it does not wait in the queue
 )
@@ -112,7 +113,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) makeNode() (err error) {
 	s.node, err = centrifuge.New(centrifuge.Config{
 		LogLevel: centrifuge.LogLevelError, LogHandler: logOf, ClientQueueMaxSize: queueMax,
-		ClientChannelLimit: channelsMax, UserConnectionLimit: devicesMax,
+		ClientChannelLimit: channelsMax, UserConnectionLimit: devicesMax, ClientStaleCloseDelay: connectMax,
 		ChannelMaxLength: len(threadPrefix) + threadIDMax, HistoryMaxPublicationLimit: historyMax,
 		// Its own figures are counted nowhere: the room has its own.
 		Metrics: centrifuge.MetricsConfig{RegistererGatherer: prometheus.NewRegistry()},
