@@ -130,7 +130,8 @@ func TestExamples(t *testing.T) {
 // In each example a message gets to the other user once, also where the answers to its first calls are lost.
 func TestTalkExamples(t *testing.T) {
 	t.Parallel()
-	s := setup{args: []string{"-workers", "1", "-users", "20", "-chat", "-push-address", "127.0.0.1:0"}}.serve(t)
+	s := setup{args: []string{"-workers", "1", "-users", "20", "-chat", "-push-address",
+		"127.0.0.1:0"}}.serve(t)
 	for i, language := range languages {
 		writer, reader := fmt.Sprint(2+2*i), fmt.Sprint(3+2*i)
 		t.Run(language.name, func(t *testing.T) {
