@@ -58,7 +58,8 @@ func talk(server string, first, second []string, text string) error {
 		return err
 	}
 	var t thread
-	if err := writer.call("POST", "/threads", map[string]any{"participants": []int{reader.ID}}, &t); err != nil {
+	body := map[string][]int{"participants": {reader.ID}}
+	if err := writer.call("POST", "/threads", body, &t); err != nil {
 		return err
 	}
 	path := "/threads/" + t.ID
