@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -16,26 +17,40 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// buyers are the programs of scripts/examples, each with what it needs.
-var buyers = []struct {
-	name, needs string
-	command     []string
-}{
-	{"curl", "curl", []string{root + "scripts/examples/buy.sh"}},
-	{"go", "go", nil}, // its command is known when it is built
-	{"python", "python3", []string{"python3", root + "scripts/examples/buy.py"}},
-	{"javascript", "node", []string{"node", root + "scripts/examples/buy.mjs"}},
+// languages are those of scripts/examples, each with what it needs.
+var languages = []struct{ name, needs string }{
+	{"curl", "curl"}, {"go", "go"}, {"python", "python3"}, {"javascript", "node"},
+}
+
+// example is the command of a program of scripts/examples.
+func example(t *testing.T, name, language string) []string {
+	t.Helper()
+	path := root + "scripts/examples/" + name
+	switch language {
+	case "go":
+		return []string{launch.Built(t, module+"/scripts/examples/"+name)}
+	case "python":
+		needRequests(t)
+		return []string{"python3", path + ".py"}
+	case "javascript":
+		return []string{"node", path + ".mjs"}
+	}
+	return []string{path + ".sh"}
 }
 
 // unsure is a proxy before a server: the first answer to each kind of call is lost behind a 503, although
-// the server has carried out the call, and the second answer to an order with the connection.
-func unsure(t *testing.T, address string) (host string) {
+// the server has carried out the call, and the second answer to the call that must count once with the
+// connection.
+func unsure(t *testing.T, address, once string) (host string) {
 	var mu sync.Mutex
 	answers := map[string]int{}
 	front := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
 	front.ErrorLog = log.New(io.Discard, "", 0)
 	front.ModifyResponse = func(r *http.Response) error {
-		resource, _, _ := strings.Cut(strings.TrimPrefix(r.Request.URL.Path, "/"), "/")
+		resource, rest, _ := strings.Cut(strings.TrimPrefix(r.Request.URL.Path, "/"), "/")
+		if strings.HasSuffix(rest, "/messages") {
+			resource = "messages"
+		}
 		call := r.Request.Method + " " + resource
 		mu.Lock()
 		defer mu.Unlock()
@@ -47,7 +62,7 @@ func unsure(t *testing.T, address string) (host string) {
 		case answers[call] == 1:
 			r.Body.Close()
 			*r = *noOutcome()
-		case answers[call] == 2 && call == "POST orders":
+		case answers[call] == 2 && call == once:
 			r.Body.Close()
 			panic(http.ErrAbortHandler)
 		}
@@ -56,8 +71,8 @@ func unsure(t *testing.T, address string) (host string) {
 	server := httptest.NewServer(front)
 	t.Cleanup(func() {
 		server.Close()
-		if answers["POST orders"] != 3 {
-			t.Errorf("%d orders came through, want 3", answers["POST orders"])
+		if answers[once] != 3 {
+			t.Errorf("%s came through %d times, want 3", once, answers[once])
 		}
 	})
 	return strings.TrimPrefix(server.URL, "http://")
@@ -77,17 +92,11 @@ func noOutcome() *http.Response {
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	s := setup{args: []string{"-workers", "1", "-users", "20"}}.serve(t)
-	for i, example := range buyers {
+	for i, language := range languages {
 		user := string(rune('2' + i))
-		t.Run(example.name, func(t *testing.T) {
-			testkit.Need(t, example.needs)
-			command := example.command
-			switch example.name {
-			case "go":
-				command = []string{launch.Built(t, module+"/scripts/examples/buy")}
-			case "python":
-				needRequests(t)
-			}
+		t.Run(language.name, func(t *testing.T) {
+			testkit.Need(t, language.needs)
+			command := example(t, "buy", language.name)
 			buy := func(host string, food string) (string, error) {
 				args := append(command[1:len(command):len(command)], host, "user"+user, "pass"+user, food)
 				output, err := exec.Command(command[0], args...).CombinedOutput()
@@ -98,7 +107,7 @@ func TestExamples(t *testing.T) {
 				return line, err
 			}
 			id := s.Sale(t) + "-" + user
-			if got, err := buy(unsure(t, s.Address), "7"); err != nil || got != id {
+			if got, err := buy(unsure(t, s.Address, "POST orders"), "7"); err != nil || got != id {
 				t.Fatalf("%q, %v, want %s", got, err, id)
 			}
 			if got, err := buy(s.Address, "7"); err == nil || got != "403 ORDER_OUT_OF_LIMIT" {
@@ -113,6 +122,37 @@ func TestExamples(t *testing.T) {
 			orders, err := c.Orders()
 			if err != nil || len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0] != item(7, 1) {
 				t.Errorf("orders %+v, %v", orders, err)
+			}
+		})
+	}
+}
+
+// In each example a message gets to the other user once, also where the answers to its first calls are lost.
+func TestTalkExamples(t *testing.T) {
+	t.Parallel()
+	s := setup{args: []string{"-workers", "1", "-users", "20", "-chat", "-push-address",
+		"127.0.0.1:0"}}.serve(t)
+	for i, language := range languages {
+		writer, reader := fmt.Sprint(2+2*i), fmt.Sprint(3+2*i)
+		t.Run(language.name, func(t *testing.T) {
+			t.Parallel()
+			testkit.Need(t, language.needs)
+			command := example(t, "talk", language.name)
+			talk := func(host, password, text string) (string, error) {
+				args := append(command[1:len(command):len(command)], host, "user"+writer, password, "user"+reader,
+					"pass"+reader, text)
+				output, err := exec.Command(command[0], args...).CombinedOutput()
+				return string(output), err
+			}
+			host := unsure(t, s.Address, "POST messages")
+			for _, text := range []string{"Hello", "Are you there?"} { // the first is read when the second comes
+				if got, err := talk(host, "pass"+writer, text); err != nil || got != text+"\n" {
+					t.Fatalf("%q, %v, want %q", got, err, text)
+				}
+				host = s.Address
+			}
+			if got, err := talk(s.Address, "wrong", "x"); err == nil || got != "403 USER_AUTH_FAIL\n" {
+				t.Errorf("a wrong password: %q, %v", got, err)
 			}
 		})
 	}

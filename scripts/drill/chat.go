@@ -118,24 +118,47 @@ func chatFlags(c setup) ([]string, error) {
 		"message by user unlimited; message by ip unlimited"}, err
 }
 
+// pushOf is the process of a server that holds the websockets, 0 where none does.
+func pushOf(one *server) int {
+	for _, child := range one.workers() {
+		if role, _ := proc.Environ(child); slices.Contains(role, "FLASHSALE_WORKER=push/0") {
+			return child
+		}
+	}
+	return 0
+}
+
 // killPush kills the process of a server that holds the websockets, and returns once another does.
 func killPush(ctx context.Context, s *stack, dice *rand.Rand) error {
 	one := s.servers[dice.IntN(len(s.servers))]
 	pid := 0
 	holds := func() bool {
-		for _, child := range one.workers() {
-			if role, _ := proc.Environ(child); slices.Contains(role, "FLASHSALE_WORKER=push/0") && child != pid {
-				pid = child
-				return true
-			}
+		found := pushOf(one)
+		another := found != 0 && found != pid
+		if another {
+			pid = found
 		}
-		return false
+		return another
 	}
 	if err := testkit.Await(ctx, "push process to kill", startMax, holds); err != nil {
 		return err
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error: it has ended
 	return testkit.Await(ctx, "another push process", startMax, holds)
+}
+
+// pushPauses freezes the process that holds the websockets. The alert fires once it goes on: it sends what was
+// stored meanwhile.
+func pushPauses(ctx context.Context, s *stack, dice *rand.Rand) error {
+	pid := pushOf(s.servers[dice.IntN(len(s.servers))])
+	if pid == 0 {
+		return errors.New("there is no push process to freeze")
+	}
+	_ = syscall.Kill(pid, syscall.SIGSTOP) // the only error: it has ended
+	background.Pause(ctx, 3*time.Second)
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	s.awaitAlert(ctx)
+	return nil
 }
 
 func redisPauses(ctx context.Context, s *stack, _ *rand.Rand) error {

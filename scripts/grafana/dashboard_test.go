@@ -60,7 +60,8 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("no panel shows %s", family.Name)
 		}
 	}
-	if want := []string{"Sale", "Requests", "Redis", "Servers", "Rooms"}; !slices.Equal(rows, want) {
+	want := []string{"Sale", "Requests", "Redis", "Servers", "Rooms", "Conversation"}
+	if !slices.Equal(rows, want) {
 		t.Errorf("rows %v, want %v", rows, want)
 	}
 	if d.Title == "" || d.UID == "" || d.SchemaVersion < 38 || d.Templating.List[0].Type != "datasource" {
