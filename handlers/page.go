@@ -38,12 +38,11 @@ const strictTransport = "max-age=31536000"
 type pageCalls struct {
 	*Server
 	site *web.Site
-	push string
+	push PushPlace
 }
 
-// Page is the room of the page, at /. push is the address of the websocket that the page may open, "" for
-// none.
-func Page(site *web.Site, push string) Room {
+// Page is the room of the page, at /. It may open the websocket of the push service.
+func Page(site *web.Site, push PushPlace) Room {
 	return func(s *Server) []Route {
 		r := pageCalls{s, site, push}
 		return []Route{
@@ -56,7 +55,7 @@ func Page(site *web.Site, push string) Room {
 // show answers with the page itself.
 func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	r.sendFile(ctx, r.site.File(web.Index))
-	if r.push == "" {
+	if r.push.Address == "" {
 		return
 	}
 	if origin := r.pushOrigin(ctx, r.push); plainOrigin.MatchString(origin) {

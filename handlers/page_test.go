@@ -22,7 +22,7 @@ func (s *shop) withPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.join(Page(site, ""))
+	s.join(Page(site, PushPlace{}))
 }
 
 // The page is there for anybody, with the headers that keep it from being misused.
@@ -144,7 +144,7 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.join(Page(site, "0.0.0.0:8090"))
+	s.join(Page(site, PushPlace{Address: "0.0.0.0:8090"}))
 	_, body, h := s.call(t, 0, "GET", "/", "")
 	policy := h.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
@@ -164,9 +164,13 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	} {
 		var ctx fasthttp.RequestCtx
 		ctx.Request.Header.SetHost(row.host)
-		if got := s.pushOrigin(&ctx, row.address); got != row.want || !plainOrigin.MatchString(got) {
+		if got := s.pushOrigin(&ctx, PushPlace{Address: row.address}); got != row.want || !plainOrigin.MatchString(got) {
 			t.Errorf("%s asked at %s: %s, want %s", row.address, row.host, got, row.want)
 		}
+	}
+	at := PushPlace{"127.0.0.1:8090", "wss://push.example:444/connection/websocket"}
+	if got := s.pushOrigin(&fasthttp.RequestCtx{}, at); got != "wss://push.example:444" {
+		t.Errorf("behind a front: %s", got)
 	}
 	for _, bad := range []string{"ws://a;b:8090", "ws://a b:8090", "ws://*:8090", "ws://:8090 x", "ws://"} {
 		if plainOrigin.MatchString(bad) {

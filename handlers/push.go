@@ -12,14 +12,21 @@ import (
 // pushCalls are the calls of the push service.
 type pushCalls struct {
 	*Server
-	address, path string // where clients connect
-	life          time.Duration
+	at   PushPlace
+	path string
+	life time.Duration
 }
 
-// Push is the room of the push service, which listens on an address and takes tickets of this age.
-func Push(address, path string, life time.Duration) Room {
+// PushPlace is where the push service is.
+type PushPlace struct {
+	Address string // it listens there, host:port; "" for no push service
+	URL     string // clients reach it there; "": at Address
+}
+
+// Push is the room of the push service, which serves a path and takes tickets of this age.
+func Push(at PushPlace, path string, life time.Duration) Room {
 	return func(s *Server) []Route {
-		r := pushCalls{s, address, path, life}
+		r := pushCalls{s, at, path, life}
 		return []Route{{"GET", "/push", s.user, slow, r.showPush}}
 	}
 }
@@ -37,12 +44,21 @@ func (r pushCalls) showPush(ctx *fasthttp.RequestCtx, c Call) {
 }
 
 // url is the address for this client.
-func (r pushCalls) url(ctx *fasthttp.RequestCtx) string { return r.pushOrigin(ctx, r.address) + r.path }
+func (r pushCalls) url(ctx *fasthttp.RequestCtx) string {
+	if r.at.URL != "" {
+		return r.at.URL
+	}
+	return r.pushOrigin(ctx, r.at) + r.path
+}
 
-// pushOrigin is where this client reaches the push service of an address. A service that listens everywhere
+// pushOrigin is where this client reaches the push service. A service without a URL that listens everywhere
 // is reached under the name that the client has used. So is a service on this machine under the name
 // localhost, because it takes the pages of its own host only.
-func (s *Server) pushOrigin(ctx *fasthttp.RequestCtx, address string) string {
+func (s *Server) pushOrigin(ctx *fasthttp.RequestCtx, at PushPlace) string {
+	if scheme, rest, found := strings.Cut(at.URL, "://"); found {
+		host, _, _ := strings.Cut(rest, "/")
+		return scheme + "://" + host
+	}
 	scheme := "ws://"
 	if s.cfg.TLS != nil {
 		scheme = "wss://"
@@ -51,7 +67,7 @@ func (s *Server) pushOrigin(ctx *fasthttp.RequestCtx, address string) string {
 	if name, _, err := net.SplitHostPort(used); err == nil {
 		used = name
 	}
-	host, port, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(at.Address)
 	ip := net.ParseIP(host)
 	if err == nil && (host == "" || ip.IsUnspecified() || ip.IsLoopback() && used == "localhost") {
 		host = strings.Trim(used, "[]")

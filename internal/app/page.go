@@ -15,5 +15,5 @@ func (w *worker) servePage() (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{routes: handlers.Page(site, w.PushAddress)}, nil
+	return part{routes: handlers.Page(site, w.pushPlace())}, nil
 }

@@ -62,7 +62,11 @@ func (w *worker) servePush() (part, error) {
 	if !w.cfg.Chat {
 		return part{}, nil
 	}
-	return part{routes: handlers.Push(w.PushAddress, push.Path, push.TicketLife)}, nil
+	return part{routes: handlers.Push(w.pushPlace(), push.Path, push.TicketLife)}, nil
+}
+
+func (w *worker) pushPlace() handlers.PushPlace {
+	return handlers.PushPlace{Address: w.PushAddress, URL: w.cfg.PushURL}
 }
 
 // pusher is the process that holds the websockets.

@@ -110,6 +110,10 @@ func (s *supervisor) listen() (err error) {
 			"pass<i>; give the sale users of its own (-catalog-dir, DB_HOST), or listen on 127.0.0.1",
 			"address", s.address())
 	}
+	if push := s.processes.Address(pushRole); s.cfg.PushHidden(s.address(), push) {
+		slog.Warn("only this machine reaches the push service; let it listen elsewhere (-push-address), or name "+
+			"the URL at which a front has it (-push-url)", "address", push)
+	}
 	if s.cfg.ProfilesExposed() {
 		slog.Warn("anyone who reaches the profiles can read the memory of this server, with its secrets; "+
 			"give -pprof an address of this machine only, as 127.0.0.1:6060", "pprof", s.cfg.Pprof)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"net/url"
 	"time"
 
 	"flashsale/internal/catalog"
@@ -16,6 +18,7 @@ type chatFlags struct {
 	RoomPace          time.Duration // 0: no slow mode
 	RegisteredBuyers  bool
 	PushAddress       string        // host:port
+	PushURL           string        // "": clients connect to PushAddress
 	PushOrigins       string        // with commas between them
 	PushIdle          time.Duration // 0: never
 	PushOfflineURL    string        // "" for none
@@ -40,6 +43,8 @@ func (c *chatFlags) add(f *Flags, users *catalog.Config) {
 		"only users of the catalogue may")
 	f.Text(&c.PushAddress, "push-address", "127.0.0.1:8090", "`host:port` where clients hold a websocket "+
 		"for pushes; the same port on all servers")
+	f.Text(&c.PushURL, "push-url", "", "`URL` at which clients reach that websocket through a front, as "+
+		"wss://push.shop.example/connection/websocket; without it -push-address")
 	f.Text(&c.PushOrigins, "push-origins", "", "`origins` with commas between them, as "+
 		"https://shop.example, whose pages may open that websocket too, besides this server's own page")
 	f.Time(&c.PushIdle, "push-idle", 10*time.Minute, 0, 24*time.Hour, "`time` without activity after which "+
@@ -49,14 +54,28 @@ func (c *chatFlags) add(f *Flags, users *catalog.Config) {
 	f.Secret(&c.PushOfflineSecret, "push-offline-secret", "", "`key` that signs these posts, whsec_ and "+
 		"base64; better set in the environment")
 	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "accounts-max", "room-pace",
-		"registered-buyers", "push-address", "push-origins", "push-idle", "push-offline-url")
+		"registered-buyers", "push-address", "push-url", "push-origins", "push-idle", "push-offline-url")
 	f.needs([]string{"push-offline-url"}, "push-offline-secret")
 	f.Check(func() error {
 		if c.Chat {
 			users.IDMax = redisx.FirstRegistered - 1
 		}
-		return nil
+		return c.checkPushURL(f)
 	})
+}
+
+func (c *chatFlags) checkPushURL(f *Flags) error {
+	if c.PushURL == "" {
+		return nil
+	}
+	at, err := url.Parse(c.PushURL)
+	if err != nil || at.Scheme != "ws" && at.Scheme != "wss" || at.Hostname() == "" || at.User != nil ||
+		at.RawQuery != "" || at.Fragment != "" {
+		return fmt.Errorf("%s is %q; it must be the URL of a websocket, as "+
+			"wss://push.shop.example/connection/websocket", f.source("push-url"), c.PushURL)
+	}
+	c.PushURL = at.String() // WSS:// is wss://
+	return nil
 }
 
 // Registered is how many people may register.

@@ -90,8 +90,19 @@ func (c *Config) String() string { return c.flags.String() }
 // Guessable reports whether people on other machines can log in as the built-in users, who have known
 // passwords, when the server listens on this host:port.
 func (c *Config) Guessable(address string) bool {
+	return c.Catalog.BuiltIn() && c.Catalog.Users > 1 && !isLoopback(address)
+}
+
+// PushHidden reports whether people on other machines reach the sale, but not the push service, when they
+// listen on these host:ports.
+func (c *Config) PushHidden(sale, push string) bool {
+	return c.Chat && c.PushURL == "" && isLoopback(push) && !isLoopback(sale)
+}
+
+// isLoopback reports whether only this machine can reach a host:port.
+func isLoopback(address string) bool {
 	listens, err := netip.ParseAddrPort(address)
-	return c.Catalog.BuiltIn() && c.Catalog.Users > 1 && !(err == nil && listens.Addr().IsLoopback())
+	return err == nil && listens.Addr().IsLoopback()
 }
 
 // WorkerConns is each worker's share of MaxConns, at least 1; 0 is no limit.

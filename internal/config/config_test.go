@@ -119,6 +119,8 @@ func TestRefusals(t *testing.T) {
 		"-repeats -repeats-memory 0": "-repeats-memory is 0; it must be from 1 to 1000000",
 		"-repeats -vk-confirmation c -vk-api vk.com": `-vk-api is "vk.com"; ` +
 			"it must be a URL, as https://api.vk.com",
+		"-chat -push-url https://push.example": `-push-url is "https://push.example"; ` +
+			"it must be the URL of a websocket, as wss://push.shop.example/connection/websocket",
 		"-vk-queue 0":          "-vk-queue is 0; it must be from 1 to 1000000",
 		"-service-token short": "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +

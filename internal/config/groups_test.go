@@ -40,6 +40,22 @@ func TestSharesOfWorkers(t *testing.T) {
 	}
 }
 
+func TestPushHidden(t *testing.T) {
+	clearEnvironment(t)
+	for _, test := range []struct {
+		args, sale, push string
+		want             bool
+	}{
+		{"-chat", "0.0.0.0:8080", "127.0.0.1:8090", true}, {"-chat", "127.0.0.1:8080", "127.0.0.1:8090", false},
+		{"-chat", "0.0.0.0:8080", "0.0.0.0:8090", false}, {"", "0.0.0.0:8080", "", false},
+		{"-chat -push-url WSS://push.example/x", "0.0.0.0:8080", "127.0.0.1:8090", false},
+	} {
+		if got := parse(t, strings.Fields(test.args)...).PushHidden(test.sale, test.push); got != test.want {
+			t.Errorf("%q on %s and %s: %v, want %v", test.args, test.sale, test.push, got, test.want)
+		}
+	}
+}
+
 func TestGuessable(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct {

@@ -173,7 +173,7 @@ func TestConversationSurvives(t *testing.T) {
 	arrived("after the end of Redis")
 	for _, d := range devices { // a client publishes too
 		n++
-		body, err := json.Marshal(map[string]string{"content": "pushed", "key": strconv.Itoa(n)})
+		body, err := json.Marshal(map[string]string{"content": "pushed", "id": strconv.Itoa(n)})
 		testkit.Must(t, err)
 		testkit.Until(t, "a publish", func() bool {
 			ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)

@@ -199,10 +199,10 @@ func (s *Server) subscribing(user uint32, name string) (centrifuge.SubscribeOpti
 	return centrifuge.SubscribeOptions{EnablePositioning: true, EnableRecovery: true, EmitPresence: true}, nil
 }
 
-// posted is what a client publishes: {"content":"...","key":"..."} or only a text.
+// posted is what a client publishes: {"content":"...","id":"..."} or only a text.
 type posted struct {
 	Content *string `json:"content"`
-	Key     string  `json:"key"`
+	ID      string  `json:"id"` // of the client, see Threads.Post
 }
 
 // publish stores a message. The publication comes from the log, as for all others.
@@ -220,7 +220,7 @@ func (s *Server) publish(user uint32, name string, data []byte) (at centrifuge.S
 	} else if err := json.Unmarshal(data, &p); err != nil || p.Content == nil {
 		return at, centrifuge.ErrorBadRequest
 	}
-	m, err := s.cfg.Threads.Post(c.thread, user, p.Key, *p.Content)
+	m, err := s.cfg.Threads.Post(c.thread, user, p.ID, *p.Content)
 	return centrifuge.StreamPosition{Offset: m.ID}, protocolError(err)
 }
 
