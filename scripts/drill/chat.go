@@ -147,8 +147,8 @@ func killPush(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return testkit.Await(ctx, "another push process", startMax, holds)
 }
 
-// pushPauses freezes the process that holds the websockets. The alert fires once it goes on: it sends what was
-// stored meanwhile.
+// pushPauses freezes the process that holds the websockets. The alert fires once it goes on and sends
+// what was stored meanwhile.
 func pushPauses(ctx context.Context, s *stack, dice *rand.Rand) error {
 	pid := pushOf(s.servers[dice.IntN(len(s.servers))])
 	if pid == 0 {
