@@ -75,7 +75,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.Must(t, err)
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service"}}}
 	table := s.saleRoutes()
-	for _, join := range []Room{Push(PushPlace{Address: "127.0.0.1:8090"}, "/connection/websocket", time.Minute),
+	for _, join := range []Room{
+		Push(PushPlace{Address: "127.0.0.1:8090"}, "/connection/websocket", time.Minute),
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site), PushPlace{}),

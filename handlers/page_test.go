@@ -164,7 +164,8 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	} {
 		var ctx fasthttp.RequestCtx
 		ctx.Request.Header.SetHost(row.host)
-		if got := s.pushOrigin(&ctx, PushPlace{Address: row.address}); got != row.want || !plainOrigin.MatchString(got) {
+		got := s.pushOrigin(&ctx, PushPlace{Address: row.address})
+		if got != row.want || !plainOrigin.MatchString(got) {
 			t.Errorf("%s asked at %s: %s, want %s", row.address, row.host, got, row.want)
 		}
 	}
