@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -13,6 +14,9 @@ import (
 
 // accountBodyMax holds a name, a password and an address of which each byte is escaped.
 const accountBodyMax = 4 << 10
+
+// namesMax is how many names one call asks for.
+const namesMax = 100
 
 // accountsCalls are the calls of people who register, and of their contacts.
 type accountsCalls struct {
@@ -28,6 +32,7 @@ func Accounts(a *accounts.Accounts) Room {
 		r := accountsCalls{s, a}
 		return []Route{
 			{"POST", "/users", s.anybody, takes(accountBodyMax), r.register},
+			{"GET", "/users", s.user, slow, r.listNames},
 			{"PUT", "/users/me/password", s.user, takes(accountBodyMax), r.setPassword},
 			{"DELETE", "/users/me/tokens", s.user, slow, r.endTokens},
 			{"GET", "/contacts", s.user, slow, r.listContacts},
@@ -150,6 +155,37 @@ func (r accountsCalls) setPassword(ctx *fasthttp.RequestCtx, c Call) {
 	default:
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 	}
+}
+
+// listNames sends the names of users, in the order of their ids in the call.
+func (r accountsCalls) listNames(ctx *fasthttp.RequestCtx, _ Call) {
+	var users []uint32
+	for text := range strings.SplitSeq(param(ctx, "ids"), ",") {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || len(users) == namesMax {
+			reply(ctx, errBadRequest)
+			return
+		}
+		users = append(users, uint32(id))
+	}
+	names, err := r.accounts.Names(users)
+	if err != nil {
+		r.replyOutcome(ctx, err)
+		return
+	}
+	type named struct {
+		User uint32 `json:"user_id"`
+		Name string `json:"username"`
+	}
+	body := struct {
+		Users []named `json:"users"`
+	}{[]named{}}
+	for _, user := range users {
+		if name, found := names[user]; found {
+			body.Users = append(body.Users, named{user, name})
+		}
+	}
+	r.replyJSON(ctx, body, nil)
 }
 
 // nameOf is the name of a user.

@@ -241,15 +241,34 @@ func TestContacts(t *testing.T) {
 		for body, want := range badBodies(`{"blocked":true,"nickname":""}`) {
 			s.expect(t, 2, "PUT", "/contacts/3", body, 400, want)
 		}
-		for _, body := range []string{`{"blocked":1,"nickname":""}`, `{"nickname":""}`,
-			`{"blocked":null,"nickname":""}`, `{"blocked":true,"nickname":null}`, `{"blocked":true}`} {
+		for _, body := range []string{`{"blocked":1,"nickname":""}`, `{"blocked":null}`,
+			`{"blocked":null,"nickname":""}`, `{"blocked":true,"nickname":null}`, `{"nickname":7}`} {
 			s.expect(t, 2, "PUT", "/contacts/3", body, 400, malformed)
 		}
+		const third = `{"user_id":3,"username":"user3","blocked":`
+		s.expect(t, 2, "PUT", "/contacts/3", `{"blocked":true}`, 200, third+`true,"nickname":"Böb"}`)
+		s.expect(t, 2, "PUT", "/contacts/3", `{"nickname":"B"}`, 200, third+`true,"nickname":"B"}`)
+		s.expect(t, 4, "PUT", "/contacts/3", `{"nickname":"C"}`, 200, third+`false,"nickname":"C"}`)
 		for range 2 {
 			s.expect(t, 2, "DELETE", "/contacts/user3", "", 204, "")
 		}
 		s.expect(t, 2, "GET", "/contacts", "", 200, `{"contacts":[`+alice+`],"next":0}`)
 		s.expect(t, 0, "GET", "/contacts", "", 401, invalidToken)
+	})
+}
+
+func TestNamesOfUsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withAccounts(t)
+		s.expectSession(t, "/users", registration("Alice", "password"), 201, first, "Alice")
+		s.expect(t, 2, "GET", fmt.Sprintf("/users?ids=%d,99,1,3", uint32(first)), "", 200, fmt.Sprintf(
+			`{"users":[{"user_id":%d,"username":"Alice"},{"user_id":1,"username":"root"},`+
+				`{"user_id":3,"username":"user3"}]}`, uint32(first)))
+		s.expect(t, 2, "GET", "/users?ids=0"+strings.Repeat(",0", 99), "", 200, `{"users":[]}`)
+		for _, ids := range []string{"", "1,", "x", "-1", "4294967296", "0" + strings.Repeat(",0", 100)} {
+			s.expect(t, 2, "GET", "/users?ids="+ids, "", 400, `{"code":"BAD_REQUEST","message":"无法解析请求"}`)
+		}
+		s.expect(t, 0, "GET", "/users?ids=1", "", 401, invalidToken)
 	})
 }
 

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"errors"
+
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/accounts"
@@ -83,7 +85,7 @@ func (r accountsCalls) showContact(ctx *fasthttp.RequestCtx, c Call) {
 	r.replyJSON(ctx, bodyOf(contact, user.Name), nil)
 }
 
-// putContact adds a contact or changes it.
+// putContact adds a contact or changes it. A field that the body does not have stays as it is.
 func (r accountsCalls) putContact(ctx *fasthttp.RequestCtx, c Call) {
 	members := [2]member{{name: "blocked"}, {name: "nickname"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
@@ -92,7 +94,9 @@ func (r accountsCalls) putContact(ctx *fasthttp.RequestCtx, c Call) {
 	}
 	blocked, ok1 := members[0].boolean()
 	nickname, ok2 := members[1].string()
-	if !ok1 || !ok2 || members[1].replaced {
+	hasBlocked, hasNickname := members[0].kind != 0, members[1].kind != 0
+	if !ok1 && hasBlocked || !ok2 && hasNickname || members[1].replaced ||
+		!hasBlocked && !hasNickname {
 		reply(ctx, errMalformedJSON)
 		return
 	}
@@ -101,6 +105,19 @@ func (r accountsCalls) putContact(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	contact := accounts.Contact{User: user.ID, Blocked: blocked, Nickname: string(nickname)}
+	if !hasBlocked || !hasNickname {
+		known, err := r.accounts.Contact(c.user, user.ID)
+		if err != nil && !errors.Is(err, accounts.ErrNoContact) {
+			r.replyOutcome(ctx, err)
+			return
+		}
+		if !hasBlocked {
+			contact.Blocked = known.Blocked
+		}
+		if !hasNickname {
+			contact.Nickname = known.Nickname
+		}
+	}
 	if err := r.accounts.PutContact(c.user, contact); err != nil {
 		r.replyOutcome(ctx, err)
 		return

@@ -234,10 +234,10 @@ func TestChatViews(t *testing.T) {
 	p.logIn("user9", "pass9")
 	p.until("the chat after the login", `document.body.dataset.view === "chat"`)
 	p.untilText("chat-state", "Not live")
-	p.unread("user 3", "99+")
+	p.unread("user3", "99+")
 	look("list")
 
-	p.choose("user 3")
+	p.choose("user3")
 	p.until("the newest messages", `document.getElementById("messages").lastChild?.dataset.id === "120"`)
 	look("thread")
 	p.js(`document.getElementById("past").scrollTo(0, 0)`)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +23,8 @@ import (
 // device is a client of the push service that comes back wherever a server takes it.
 type device struct {
 	*centrifuge.Client
-	t       *testing.T
-	servers []*server
-	at      atomic.Int64 // the server that it asks next
-	name    string
+	t    *testing.T
+	name string
 
 	mu    sync.Mutex
 	first int      // the first message that it sees, 0 for 1

@@ -1,7 +1,7 @@
 // What the page knows of the user's threads, of the shown one's messages and of who is online. The views read it; only
 // people.js, threads.js, shown.js and line.js change it.
 
-import { session } from "./api.js";
+import { call, session } from "./api.js";
 import { Past } from "./past.js";
 
 // fresh is what is known at the beginning.
@@ -57,8 +57,34 @@ export async function quietly(act) {
   }
 }
 
-export const nameOf = (user) => (user === session?.user ? session.name :
-  talk.contacts.get(user)?.username ?? `user ${user}`);
+const names = new Map(); // of users who are no contacts; "" for one that was asked for and is not known
+let lacking = new Set(); // users whose names are asked for next
+
+// nameOf is the name of a user. One that is not known is asked for, and drawn when it comes.
+export function nameOf(user) {
+  const name = user === session?.user ? session.name : talk.contacts.get(user)?.username ?? names.get(user);
+  if (name === undefined && talk.user) {
+    if (!lacking.size) {
+      setTimeout(askNames); // once for all that are drawn now
+    }
+    lacking.add(user);
+  }
+  return name || `user ${user}`;
+}
+
+async function askNames() {
+  const ids = [...lacking];
+  lacking = new Set();
+  ids.forEach((id) => names.set(id, ""));
+  for (let i = 0; i < ids.length; i += 100) {
+    const asked = ids.slice(i, i + 100);
+    await quietly(async () => {
+      const { users } = await call("GET", `/users?ids=${asked.join()}`);
+      users.forEach(({ user_id: id, username }) => names.set(id, username));
+    });
+  }
+  changed();
+}
 
 // isRoom reports whether a thread is the sale's room.
 export const isRoom = (thread) => thread?.thread_id === talk.room?.thread_id;
