@@ -16,7 +16,8 @@ func TestRegisteredUser(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	start := setup{env: []string{"TOKEN_SECRET=" + sharedSecret},
-		args: []string{"-redis", redis.Socket, "-users", "5", "-workers", "2", "-chat"}}
+		args: []string{"-redis", redis.Socket, "-users", "5", "-workers", "2", "-chat",
+			"-push-address", "127.0.0.1:0"}}
 	one, other := start.serve(t), start.serve(t)
 	at := one.client(t)
 	const name, password = "Алиса", "correct horse"
