@@ -255,10 +255,8 @@ func TestSaleRoom(t *testing.T) {
 // The rate of messages holds in threads too.
 func TestRateOfMessages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		redis := s.redis
-		s = limited(t, s, "message by user 1/h", nil)
-		s.redis = redis
 		s.withThreads(t)
+		s = limited(t, s, "message by user 1/h", nil)
 		s.expect(t, 2, "POST", "/rooms/sale/messages", `{"content":"x"}`, 200,
 			messageIn(threads.RoomID(s.cfg.Sale.ID()), "1", "2", "x"))
 		testkit.Until(t, "the rate of messages", func() bool {
