@@ -64,3 +64,43 @@ func (s *Spread) Run(ctx context.Context) error {
 	all.Wait()
 	return nil
 }
+
+// Calls are commands to several parts that go out together: one call for each connection. They belong to one
+// goroutine.
+type Calls struct {
+	spread *Spread
+	each   map[*Conn]*Call
+}
+
+// Calls makes Calls without a command.
+func (s *Spread) Calls() *Calls { return &Calls{s, map[*Conn]*Call{}} }
+
+// Of is the call to which commands for a part are added.
+func (c *Calls) Of(part int) *Call {
+	conn := c.spread.Part(part)
+	if c.each[conn] == nil {
+		c.each[conn] = NewCall()
+	}
+	return c.each[conn]
+}
+
+// Do sends all calls before it waits for an answer, and frees them. It returns an error if one has failed.
+func (c *Calls) Do() error {
+	var failed error
+	var first sync.Once
+	var all sync.WaitGroup
+	for conn, x := range c.each {
+		one := func() {
+			if err := conn.Do(x); err != nil {
+				first.Do(func() { failed = err })
+			}
+		}
+		if len(c.each) == 1 {
+			one()
+		} else {
+			all.Go(one)
+		}
+	}
+	all.Wait()
+	return failed
+}

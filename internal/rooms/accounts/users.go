@@ -1,10 +1,8 @@
 package accounts
 
 import (
-	"errors"
 	"strconv"
 	"strings"
-	"sync"
 
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
@@ -36,32 +34,22 @@ func (a *Accounts) Names(users []uint32) (names map[uint32]string, err error) {
 			names[user] = string(name)
 		}
 	}
-	conns := a.redis.Conns()
-	var asking sync.WaitGroup
 	var found [pipeline.Parts][]string
-	faults := make([]error, len(conns))
-	for i, conn := range conns {
-		x := pipeline.NewCall()
-		asked := false
-		for part := i; part < pipeline.Parts; part += len(conns) {
-			if len(parts[part]) == 0 {
-				continue
-			}
-			words := []string{"MGET"}
-			for _, user := range parts[part] {
-				_, key := userKey("user", user)
-				words = append(words, key)
-			}
-			x.Command(&found[part], words...)
-			asked = true
-		}
-		if !asked {
-			x.Free()
+	calls := a.redis.Calls()
+	for part, users := range parts {
+		if len(users) == 0 {
 			continue
 		}
-		asking.Go(func() { faults[i] = conn.Do(x) })
+		words := []string{"MGET"}
+		for _, user := range users {
+			_, key := userKey("user", user)
+			words = append(words, key)
+		}
+		calls.Of(part).Command(&found[part], words...)
 	}
-	asking.Wait()
+	if err := calls.Do(); err != nil {
+		return nil, err
+	}
 	for part, users := range parts {
 		for i, name := range found[part] {
 			if name != "" {
@@ -69,7 +57,7 @@ func (a *Accounts) Names(users []uint32) (names map[uint32]string, err error) {
 			}
 		}
 	}
-	return names, errors.Join(faults...)
+	return names, nil
 }
 
 // Resolve returns the user whom a text in a URL names: digits are an id, other text is a name. Error:

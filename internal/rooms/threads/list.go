@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -140,12 +139,12 @@ func score(text string) int64 {
 // member is zero.
 func (t *Threads) views(user uint32, list []listed) ([]Thread, error) {
 	views := make([]view, len(list))
-	calls := newCalls(t.redis)
+	calls := t.redis.Calls()
 	for i, entry := range list {
 		views[i].id = entry.id
-		views[i].ask(calls.of(pipeline.PartOf(entry.id)), user)
+		views[i].ask(calls.Of(pipeline.PartOf(entry.id)), user)
 	}
-	if err := calls.do(); err != nil {
+	if err := calls.Do(); err != nil {
 		return nil, err
 	}
 	found := make([]Thread, len(list))
@@ -161,44 +160,4 @@ func (t *Threads) views(user uint32, list []listed) ([]Thread, error) {
 func (t *Threads) Listed(user uint32) (ids []string, err error) {
 	err = t.redis.Part(userPart(user)).Do(pipeline.Command(&ids, "ZRANGE", userKey(user), "0", "-1"))
 	return ids, err
-}
-
-// calls are commands to several parts that go out together: one call for each connection.
-type calls struct {
-	redis *pipeline.Spread
-	each  map[*pipeline.Conn]*pipeline.Call
-}
-
-func newCalls(redis *pipeline.Spread) *calls {
-	return &calls{redis, map[*pipeline.Conn]*pipeline.Call{}}
-}
-
-// of is the call to which commands for a part are added.
-func (c *calls) of(part int) *pipeline.Call {
-	conn := c.redis.Part(part)
-	if c.each[conn] == nil {
-		c.each[conn] = pipeline.NewCall()
-	}
-	return c.each[conn]
-}
-
-// do sends all calls before it waits for any, and returns an error if one of them has failed.
-func (c *calls) do() error {
-	var failed error
-	var first sync.Once
-	var all sync.WaitGroup
-	for conn, x := range c.each {
-		one := func() {
-			if err := conn.Do(x); err != nil {
-				first.Do(func() { failed = err })
-			}
-		}
-		if len(c.each) == 1 {
-			one()
-		} else {
-			all.Go(one)
-		}
-	}
-	all.Wait()
-	return failed
 }

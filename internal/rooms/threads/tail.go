@@ -49,11 +49,11 @@ type Positions [pipeline.Parts]int64
 // Newest returns the positions of the newest entries.
 func (t *Threads) Newest() (p Positions, err error) {
 	var texts [pipeline.Parts]string
-	calls := newCalls(t.redis)
+	calls := t.redis.Calls()
 	for part := range p {
-		calls.of(part).Command(&texts[part], "HGET", partKey(part, "state"), "log")
+		calls.Of(part).Command(&texts[part], "HGET", partKey(part, "state"), "log")
 	}
-	if err := calls.do(); err != nil {
+	if err := calls.Do(); err != nil {
 		return p, err
 	}
 	for part, text := range texts {
