@@ -34,7 +34,7 @@ var (
 	ErrTooManyEnded    = errors.New("too many users have logged out everywhere")
 	ErrNoUser          = errors.New("no user has this name or id")
 	ErrNoContact       = errors.New("the user is not among the contacts")
-	ErrBadContact      = errors.New("nobody is a contact of himself, or the nickname is too long")
+	ErrBadContact      = errors.New("users cannot be contacts of themselves, or the nickname is too long")
 	ErrTooManyContacts = errors.New("the user has as many contacts as there may be")
 )
 
@@ -44,7 +44,7 @@ type Config struct {
 	UsersMax int               // accounts that there may be
 	TokenTTL time.Duration     // how long an access token is valid, the same on all servers
 
-	// Hash hashes a password as Argon2id does, one at a time. Without it nobody registers or logs in here.
+	// Hash hashes a password as Argon2id does, one at a time. nil: no user can register or log in here.
 	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
 
 	// The users of the catalogue.

@@ -31,7 +31,7 @@ const (
 
 const (
 	waitingMax = 16               // passwords of this process that are hashed or wait
-	waitingNew = waitingMax / 2   // with so many nobody registers: a login finds room
+	waitingNew = waitingMax / 2   // registrations are refused beyond this, so that logins find room
 	hashWait   = 5 * time.Second  // until ErrBusy
 	hashLimit  = 20 * time.Second // for one; the sale goes first
 	hashIdle   = 30 * time.Second // after which the other process ends
