@@ -29,6 +29,7 @@ const (
 	openOther    = 3
 	openStranger = 4
 	openTurning  = 5
+	openOver     = 6
 )
 
 // Why a sale is neither opened nor joined; see also ErrLeftover.
@@ -70,8 +71,8 @@ type Opened struct {
 // Open joins the sale that Redis holds or, in a Redis without a sale, opens one. It is called when a server
 // starts. A running server calls it only with Only set, to publish new fingerprints: in a Redis that comes
 // back empty it must not open a second sale of the same stock. Errors: ErrOtherFoods, ErrOtherSale,
-// ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, ErrTurning (turnover.Open completes
-// the turnover), or why Redis cannot be asked.
+// ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, ErrClosesInPast, ErrTurning
+// (turnover.Open completes the turnover), or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	opened, err := o.open(ctx, cfg)
 	if err == nil && opened.filling {
@@ -158,6 +159,8 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 		return Opened{}, fmt.Errorf("%w: %s at %s", ErrOtherSale, opened.Sale, cfg.Address)
 	case code == openTurning:
 		return opened, fmt.Errorf("%w: sale %s at %s", ErrTurning, opened.Sale, cfg.Address)
+	case code == openOver:
+		return Opened{}, fmt.Errorf("%w: %s", ErrClosesInPast, o.ClosesAt.Format(time.RFC3339Nano))
 	case code < openIsOpen || code > openTurning:
 		return Opened{}, pipeline.UnknownCode("open.lua", code)
 	case parts != cfg.SliceCount():

@@ -27,12 +27,13 @@
 --         3  another sale than ARGV[3] is open: nothing is changed
 --         4  this server shares no secret with the others of the sale: nothing is changed
 --         5  a turnover to the next sale is under way: nothing is changed
+--         6  ARGV[7] is over: nothing is changed
 --         differences: sum of 1 the other servers refuse tokens of this one, 2 this one refuses tokens of
 --         another, 4 root's password differs, 8 the users differ
 local marker, stock, gate, log = unpack(KEYS)
 local proposed, catalog, wanted, server, alone, opens_at, closes_at, slices, pieces = unpack(ARGV, 1, 9)
 local FIRST_FOOD = 10
-local IS_OPEN, OPENED, NONE, OTHER, STRANGER, TURNING = 0, 1, 2, 3, 4, 5
+local IS_OPEN, OPENED, NONE, OTHER, STRANGER, TURNING, OVER = 0, 1, 2, 3, 4, 5, 6
 local THEY_REFUSE, WE_REFUSE, ROOT, USERS = 1, 2, 4, 8
 
 -- fingerprints parses ARGV[4]: those of root and of the users by secret, and the signing secret.
@@ -83,6 +84,7 @@ if open[1] then
   return answer(IS_OPEN, differences)
 end
 if proposed == '' or wanted ~= '' then return {NONE, '', '', 0, '', '', '', 0, 0} end
+if closes_at ~= '' and tonumber(closes_at) <= clock() then return {OVER, '', '', 0, '', '', '', 0, 0} end
 putStock(stock, FIRST_FOOD)
 putSale(marker, gate, log, proposed, catalog, opens_at, closes_at, pieces)
 if server ~= '' then redis.call('HSET', marker, 'server', server) end

@@ -28,8 +28,9 @@ var States = []State{StateScheduled, StateOpen, StatePaused, StateClosed}
 
 // Outcomes of a change of the state.
 var (
-	ErrStateConflict = errors.New("the sale cannot go from its state to that one")
+	ErrStateConflict = errors.New("the state of the sale does not permit that")
 	ErrWrongTimes    = errors.New("the sale would close before it opens")
+	ErrClosesInPast  = errors.New("the sale cannot close at a time that is over")
 )
 
 // What state_change.lua returns.
@@ -38,6 +39,7 @@ const (
 	stateNoSale     = 1
 	stateConflict   = 2
 	stateWrongTimes = 3
+	stateOver       = 4
 )
 
 // Current is the state of a sale at a moment of the clock of Redis, to the millisecond.
@@ -103,8 +105,8 @@ func (c *Change) schedules() bool {
 
 // Change changes the state or the times of the sale and returns the result. Opening a sale ends a pause or a
 // close, moves a later opening time to now, and removes a closing time that is over. Scheduling does the
-// same but needs an opening time in the future. Errors: ErrStateConflict, ErrWrongTimes, ErrClocksDiffer,
-// ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
+// same but needs an opening time in the future. Errors: ErrStateConflict, ErrWrongTimes, ErrClosesInPast,
+// ErrClocksDiffer, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
 //
 // The home slice decides. Its change counts once it has it, and the other slices follow. If one of them does
 // not answer, the error is ErrUnavailable, and every server's Snapshots complete the change.
@@ -166,6 +168,8 @@ func (x *slice) current(r *stateReply) (Current, error) {
 		return now, ErrStateConflict
 	case stateWrongTimes:
 		return now, ErrWrongTimes
+	case stateOver:
+		return now, ErrClosesInPast
 	}
 	return Current{}, pipeline.UnknownCode("state_change.lua", r.code)
 }

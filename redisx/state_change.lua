@@ -17,9 +17,10 @@
 --         1  Redis does not hold the sale: nothing is changed
 --         2  the state cannot become the wanted one, or the times would change it: nothing is changed
 --         3  the sale would close before it opens: nothing is changed
+--         4  ARGV[5] is over: nothing is changed
 local marker, gate, log = KEYS[1], KEYS[2], KEYS[3]
 local id, by, wanted, opens, closes = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local DONE, NO_SALE, CONFLICT, WRONG_TIMES = 0, 1, 2, 3
+local DONE, NO_SALE, CONFLICT, WRONG_TIMES, OVER = 0, 1, 2, 3, 4
 local call = redis.call
 
 local function answer(code, sale)
@@ -66,6 +67,7 @@ end
 local before = currentSale(marker, gate, log, id)
 if not before then return {NO_SALE, '', 0, 0, 0} end
 if by == '' then return answer(DONE, before) end
+if tonumber(closes) and closes ~= '0' and tonumber(closes) <= before.now then return answer(OVER, before) end
 local after = changed(before)
 if after.opens_at and after.closes_at and tonumber(after.opens_at) >= tonumber(after.closes_at) then
   return answer(WRONG_TIMES, before)

@@ -162,6 +162,10 @@ func TestOpenWithTimes(t *testing.T) {
 		if err != nil || joined.Fresh || joined.Times != want {
 			t.Errorf("joined %+v, %v", joined, err)
 		}
+		late := Opening{Catalog: catalogPrint, Stock: []int64{5, 7}, Times: Times{ClosesAt: moment("past")}}
+		if joined, err := Open(t.Context(), cfg, late); err != nil || joined.Times != want {
+			t.Errorf("a server that starts after its time to close joins %+v, %v", joined, err)
+		}
 		s := joinSale(t, cfg, opened.Sale, 2)
 		found, err := s.Snapshot()
 		if err != nil || found.State != StateScheduled || found.Times != want {
