@@ -103,7 +103,7 @@ func TestRegister(t *testing.T) {
 		s.withAccounts(t)
 		s.expectSession(t, "/users", registration("Алиса", "correct horse"), 201, first, "Алиса")
 		s.expectSession(t, "/users",
-			`{"x":1,"name":"b\u006fb","password":"12345678","email":"bob@b.example"}`, 201, first+1, "bob")
+			`{"name":"b\u006fb","password":"12345678","email":"bob@b.example"}`, 201, first+1, "bob")
 		for _, name := range []string{"Алиса", "аЛИСА", "BOB", "user2", "USER2", "Ｒｏｏｔ"} {
 			s.expect(t, 0, "POST", "/users", registration(name, "12345678"), 409, nameIsTaken)
 		}
@@ -114,7 +114,7 @@ func TestRegister(t *testing.T) {
 			s.expect(t, 0, "POST", "/users", registration("carol", password), 400, badPassword)
 		}
 		s.expect(t, 0, "POST", "/users", `{"name":"carol","password":"12345678","email":"x"}`, 400, badEmail)
-		for body, want := range badBodies(registration("carol", "12345678")) {
+		for body, want := range strictBodies(registration("carol", "12345678"), "name", "password", "email") {
 			s.expect(t, 0, "POST", "/users", body, 400, want)
 		}
 		for _, body := range []string{`{"name":1,"password":"12345678"}`, `{"name":"carol"}`,
@@ -122,6 +122,8 @@ func TestRegister(t *testing.T) {
 			`{"name":"car\ud800","password":"12345678"}`} {
 			s.expect(t, 0, "POST", "/users", body, 400, malformed)
 		}
+		s.expect(t, 2, "PUT", "/users/me/password", `{"old":"a","password":"b"}`, 400,
+			unknownTo("password", "old", "new"))
 	})
 }
 
@@ -238,7 +240,7 @@ func TestContacts(t *testing.T) {
 		s.expect(t, 2, "PUT", "/contacts/2", `{"blocked":true,"nickname":""}`, 400, badContact)
 		s.expect(t, 2, "PUT", "/contacts/3", `{"blocked":true,"nickname":"`+strings.Repeat("x", 65)+`"}`, 400,
 			badContact)
-		for body, want := range badBodies(`{"blocked":true,"nickname":""}`) {
+		for body, want := range strictBodies(`{"blocked":true,"nickname":""}`, "blocked", "nickname") {
 			s.expect(t, 2, "PUT", "/contacts/3", body, 400, want)
 		}
 		for _, body := range []string{`{"blocked":1,"nickname":""}`, `{"blocked":null}`,

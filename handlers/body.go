@@ -3,7 +3,11 @@ package handlers
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -19,8 +23,40 @@ type member struct {
 	replaced bool // the string was not all Unicode: U+FFFD replaces the rest
 }
 
-// readBody reads the members of a JSON object. Every call that takes a body goes through it.
+// readBody reads the members of a JSON object and refuses any other member: it may be a typing error, and
+// the call would do something else than was meant.
 func readBody(body []byte, members []member) *failure {
+	if f := readContestBody(body, members); f != nil {
+		return f
+	}
+	s := scanner{rest: body}
+	for name := range s.members() {
+		if !slices.ContainsFunc(members, func(m member) bool { return m.name == string(name) }) {
+			return unknownField(name, members)
+		}
+	}
+	return nil
+}
+
+// nameShown is how many characters of an unknown name the refusal repeats.
+const nameShown = 64
+
+// unknownField is the failure for a member that a call does not have. It lists those that the call has.
+func unknownField(name []byte, members []member) *failure {
+	shown := []rune(string(name))
+	if len(shown) > nameShown {
+		shown = append(shown[:nameShown], '…')
+	}
+	var known []string
+	for _, m := range members {
+		known = append(known, m.name)
+	}
+	return newFailure(400, "UNKNOWN_FIELD",
+		fmt.Sprintf("未知字段：%s；可用字段：%s", string(shown), strings.Join(known, "、")))
+}
+
+// readContestBody reads the members of a JSON object and ignores all others, as the calls of the contest do.
+func readContestBody(body []byte, members []member) *failure {
 	if len(body) == 0 {
 		return errEmptyRequest
 	}
@@ -64,20 +100,11 @@ func decode(body []byte, members []member) bool {
 	for i := range members {
 		members[i].kind, members[i].raw, members[i].decoded = 0, nil, false
 	}
-	s := scanner{rest: body}
-	if !s.next('{') {
-		return s.next('n') // null is an object without members for encoding/json
+	s := scanner{rest: bytes.TrimLeft(body, " \t\r\n")}
+	if s.rest[0] != '{' && s.rest[0] != 'n' { // null is an object without members for encoding/json
+		return false
 	}
-	var scratch []byte
-	for more := !s.next('}'); more; more = s.next(',') {
-		name := s.value()
-		name = name[1 : len(name)-1]
-		if bytes.IndexByte(name, '\\') >= 0 {
-			scratch, _ = appendText(scratch[:0], name)
-			name = scratch
-		}
-		s.next(':')
-		raw := s.value()
+	for name, raw := range s.members() {
 		for i := range members {
 			if members[i].name == string(name) {
 				members[i].raw = raw
@@ -88,6 +115,26 @@ func decode(body []byte, members []member) bool {
 		members[i].read()
 	}
 	return true
+}
+
+// members yields the names and the values of a valid JSON object; null is one without members. A name is
+// valid until the next one only.
+func (s *scanner) members() iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, raw []byte) bool) {
+		var scratch []byte
+		for more := s.next('{') && !s.next('}'); more; more = s.next(',') {
+			name := s.value()
+			name = name[1 : len(name)-1]
+			if bytes.IndexByte(name, '\\') >= 0 {
+				scratch, _ = appendText(scratch[:0], name)
+				name = scratch
+			}
+			s.next(':')
+			if !yield(name, s.value()) {
+				return
+			}
+		}
+	}
 }
 
 // read sets kind and text from raw, unless raw is missing.

@@ -60,8 +60,14 @@ func FuzzReadBody(f *testing.F) {
 			} else if kind == 'e' {
 				want = errMalformedJSON
 			}
-			if got := readBody(body, call); got != want {
+			if got := readContestBody(body, call); got != want {
 				t.Fatalf("%q: refused with %+v, want %+v", body, got, want)
+			}
+			switch got, others := readBody(body, call), hasOthers(body, call); {
+			case !others && got != want:
+				t.Fatalf("%q: the strict reader refuses it with %+v, want %+v", body, got, want)
+			case others && (string(codeOf(got.body)) != "UNKNOWN_FIELD" || !json.Valid(got.body)):
+				t.Fatalf("%q: refused with %s", body, got.body)
 			}
 			for i := range call {
 				if want == nil {
@@ -70,6 +76,16 @@ func FuzzReadBody(f *testing.F) {
 			}
 		}
 	})
+}
+
+// hasOthers reports whether encoding/json finds members in a body that a call does not have.
+func hasOthers(body []byte, call []member) bool {
+	var object map[string]json.RawMessage
+	_ = json.Unmarshal(body, &object) // what cannot be read has none
+	for _, m := range call {
+		delete(object, m.name)
+	}
+	return len(object) > 0
 }
 
 // check compares a member that was read with what encoding/json finds.
@@ -93,7 +109,7 @@ func (m *member) check(t *testing.T, body []byte) {
 func TestDeepBody(t *testing.T) {
 	deep := `{"x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"count":1}`
 	members := []member{{name: "count"}}
-	if f := readBody([]byte(deep), members); f != nil {
+	if f := readContestBody([]byte(deep), members); f != nil {
 		t.Errorf("refused with %s", f.body)
 	}
 	if n, ok := members[0].integer(); !ok || n != 1 {
@@ -106,7 +122,7 @@ func TestPlainBodiesDoNotAllocate(t *testing.T) {
 		` {"cart_id" : "x"} `} {
 		if n := testing.AllocsPerRun(100, func() {
 			members := [2]member{{name: "food_id"}, {name: "cart_id"}}
-			readBody([]byte(body), members[:])
+			readContestBody([]byte(body), members[:])
 		}); n > 1 && !testkit.Race { // one for the copy of the body in this test
 			t.Errorf("%s: %v allocations", body, n)
 		}
@@ -127,7 +143,7 @@ func BenchmarkReadBody(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			members := [2]member{{name: "food_id"}, {name: "count"}}
-			readBody(many, members[:])
+			readContestBody(many, members[:])
 		}
 	})
 	b.Run("decode", func(b *testing.B) {

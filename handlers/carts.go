@@ -34,7 +34,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	members := [2]member{{name: "food_id"}, {name: "count"}}
-	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+	if f := readContestBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
 		return
 	}

@@ -47,6 +47,22 @@ func badBodies(good string) map[string]string {
 	}
 }
 
+// strictBodies are badBodies for a call that refuses the fields that it does not know.
+func strictBodies(good string, known ...string) map[string]string {
+	bad := badBodies(good)
+	first, _, _ := strings.Cut(good[len(`{"`):], `"`)
+	delete(bad, strings.ToUpper(good))
+	bad[strings.Replace(good, first, strings.ToUpper(first), 1)] = unknownTo(strings.ToUpper(first), known...)
+	bad[`{"close_at":{"id":1},`+good[1:]] = unknownTo("close_at", known...)
+	bad[good[:len(good)-1]+`,"\u0063lose_at":null}`] = unknownTo("close_at", known...)
+	return bad
+}
+
+// unknownTo is the refusal of a field, by a call that knows others.
+func unknownTo(name string, known ...string) string {
+	return `{"code":"UNKNOWN_FIELD","message":"未知字段：` + name + `；可用字段：` + strings.Join(known, "、") + `"}`
+}
+
 func TestLogin(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for body, want := range badBodies(`{"username":"user2","password":"pass2"}`) {

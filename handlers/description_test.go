@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(t, err)
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service"}}}
-	table := s.saleRoutes()
+	table := append(s.saleRoutes(), Route{Method: "OPTIONS", Pattern: "/docs", Access: s.anybody})
 	for _, join := range []Room{
 		Push(PushPlace{Address: "127.0.0.1:8090"}, "/connection/websocket", time.Minute),
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
@@ -148,7 +149,7 @@ func TestDescriptionHasErrors(t *testing.T) {
 		left[e.Code] = e
 	}
 	document := *malformedDocument(1) // its message has a number
-	for _, f := range append(slices.Clone(failures), &document) {
+	for _, f := range append(slices.Clone(failures), &document, unknownField(nil, nil), tooFewLeft(0, 1)) {
 		code := string(codeOf(f.body))
 		is, found := left[code]
 		status, body := strconv.Itoa(f.status), ""
@@ -170,18 +171,35 @@ func TestDescriptionHasErrors(t *testing.T) {
 func TestDescriptionOfChange(t *testing.T) {
 	for body, taken := range map[string]bool{
 		`{"state":"paused"}`: true, `{"closes_at":null}`: true, `{"opens_at":"2100-01-02T03:04:05Z"}`: true,
-		`{"id":"a","state":"open"}`: true, `{"id":"a"}`: false, `{}`: false, `{"by":"x"}`: false,
+		`{"id":"a","state":"open"}`: true, `{"id":"a"}`: false, `{}`: false,
+		`{"by":"x","state":"open"}`: false,
 	} {
 		err := readDescription(t).CheckBody("PUT", "/admin/sale", body)
 		if (err == nil) != taken {
 			t.Errorf("%s: described %t, want %t (%v)", body, !taken, taken, err)
 		}
-		members := [3]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}}
-		if f := readBody([]byte(body), members[:]); f != nil {
-			t.Fatalf("%s: %s", body, f.body)
+		members := [4]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}, {name: "id"}}
+		f := readBody([]byte(body), members[:])
+		if f == nil {
+			_, f = readChange([3]member(members[:3]))
 		}
-		if _, f := readChange(members); (f == nil) != taken {
+		if (f == nil) != taken {
 			t.Errorf("%s: the server takes it: %t, want %t", body, !taken, taken)
+		}
+	}
+}
+
+// The calls that refuse unknown fields are described so; those of the contest and VK's take any. The names
+// of all operations begin with a verb.
+func TestDescriptionOfFields(t *testing.T) {
+	lenient := []string{"logIn", "addToCart", "placeOrder", "receiveVK"}
+	verb := regexp.MustCompile(`^[a-z]+[A-Z][A-Za-z]*$`)
+	for _, c := range readDescription(t).Calls() {
+		if !verb.MatchString(c.ID()) {
+			t.Errorf("%s %s is named %s", c.Method, c.Path, c.ID())
+		}
+		if closed, isObject := c.Fields(); isObject && closed == slices.Contains(lenient, c.ID()) {
+			t.Errorf("%s: unknown fields are described as refused: %t", c.ID(), closed)
 		}
 	}
 }
@@ -222,7 +240,12 @@ func TestDocs(t *testing.T) {
 		if !strings.Contains(body, `<span class="who">for anybody</span>`) {
 			t.Error("the page does not tell which calls are for anybody")
 		}
-		const before = "default-src 'none'; style-src 'sha256-"
+		for _, want := range []string{`<a href="/">Back to the sale</a>`, `<link rel="icon" href="/favicon.ico"`} {
+			if !strings.Contains(body, want) {
+				t.Errorf("the page lacks %s", want)
+			}
+		}
+		const before = "default-src 'none'; img-src 'self'; style-src 'sha256-"
 		const behind = "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 		policy := header.Get("Content-Security-Policy")
 		if !strings.HasPrefix(policy, before) || !strings.HasSuffix(policy, behind) {

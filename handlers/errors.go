@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -22,7 +23,8 @@ type failure struct {
 }
 
 func newFailure(status int, code, message string) *failure {
-	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
+	text, _ := json.Marshal(message) // a string can always be written
+	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%s}`, code, text)}
 }
 
 var (
@@ -64,6 +66,8 @@ var (
 	errClocksDiffer      = newFailure(409, "SALE_CLOCKS_DIFFER", "Redis 时钟相差过大，无法定时")
 	errBadState          = newFailure(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
+	errClosesInPast      = newFailure(400, "CLOSES_IN_PAST", "结束时间已过；要立即结束，请发送 state 为 closed")
+	errBadAdd            = newFailure(400, "INVALID_ADD", "add 不能为 0，且绝对值不能超过 1000000000")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
 	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
@@ -105,7 +109,7 @@ var failures = []*failure{
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
-	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
+	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errBadAdd, errBadFormat,
 	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
 	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
@@ -148,6 +152,7 @@ var outcomes = []struct {
 	{redisx.ErrStateConflict, errStateConflict},
 	{redisx.ErrClocksDiffer, errClocksDiffer},
 	{redisx.ErrWrongTimes, errBadTimes},
+	{redisx.ErrClosesInPast, errClosesInPast},
 	{redisx.ErrKeyReused, errKeyReused},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},

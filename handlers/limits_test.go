@@ -295,6 +295,7 @@ func TestLimitsServiceRefuses(t *testing.T) {
 	s := limited(t, open(t, "unix", redistest.Start(t).Socket), "mail by email 3/m; mail by ip 100/h", nil)
 	const path = "/limits/check"
 	for body, want := range map[string]string{
+		`{"event":"mail","feature":{"email":"x"}}`: unknownTo("feature", "event", "features", "cost"),
 		"": empty, "[]": malformed, "{}": malformed, `{"event":"mail"}`: malformed,
 		`{"event":"mail","features":{}}`:                           noLimit,
 		`{"event":"mail","features":[]}`:                           malformed,

@@ -17,7 +17,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	members := [2]member{{name: "username"}, {name: "password"}}
-	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+	if f := readContestBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
 		return
 	}

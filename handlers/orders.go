@@ -19,7 +19,7 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	members := [1]member{{name: "cart_id"}}
-	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+	if f := readContestBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
 		return
 	}

@@ -48,6 +48,7 @@ func Page(site *web.Site, push PushPlace) Room {
 		return []Route{
 			{"GET", "/", s.anybody, slow, r.show},
 			{"GET", "/web/:file", s.anybody, slow, r.showFile},
+			{"GET", "/favicon.ico", s.anybody, slow, r.showIcon}, // browsers ask for it on /docs
 		}
 	}
 }
@@ -72,6 +73,11 @@ var plainOrigin = regexp.MustCompile(`^wss?://[0-9A-Za-z.:[\]-]+$`)
 // showFile answers with a file of the page.
 func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {
 	r.sendFile(ctx, r.site.File(c.param("file")))
+}
+
+// showIcon answers with the icon, under the name that browsers ask for by themselves.
+func (r pageCalls) showIcon(ctx *fasthttp.RequestCtx, _ Call) {
+	r.sendFile(ctx, r.site.File("icon.svg"))
 }
 
 // sendFile sends a file unless the client has it; nil gets a 404.
@@ -136,8 +142,8 @@ var (
 	docsPage []byte
 )
 
-// docsPolicy lets the page use its own style sheet and nothing else.
-var docsPolicy = "default-src 'none'; style-src '" + styleHash(docsPage) +
+// docsPolicy lets the page use its own style sheet and the icon of this server, and nothing else.
+var docsPolicy = "default-src 'none'; img-src 'self'; style-src '" + styleHash(docsPage) +
 	"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // styleHash returns the hash by which a policy allows the style sheet of a page.

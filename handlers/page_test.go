@@ -32,7 +32,7 @@ func testPage(t *testing.T, s *shop) {
 	s.withPage(t)
 	for path, file := range map[string]string{"/": "index.html", "/?x=1": "index.html",
 		"/web/index.html": "index.html", "/web/app.js": "app.js", "/web/%61pp.js": "app.js",
-		"/web/base.css": "base.css", "/web/icon.svg": "icon.svg"} {
+		"/web/base.css": "base.css", "/web/icon.svg": "icon.svg", "/favicon.ico": "icon.svg"} {
 		want, err := os.ReadFile("web/page/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,8 @@ func testPage(t *testing.T, s *shop) {
 	}
 	for path, kind := range map[string]string{"/": "text/html; charset=utf-8",
 		"/web/app.js": "text/javascript; charset=utf-8", "/web/views.css": "text/css; charset=utf-8",
-		"/web/icon.svg": "image/svg+xml", "/web/uplot-LICENSE.txt": "text/plain; charset=utf-8"} {
+		"/web/icon.svg": "image/svg+xml", "/favicon.ico": "image/svg+xml",
+		"/web/uplot-LICENSE.txt": "text/plain; charset=utf-8"} {
 		if _, _, h := s.call(t, 0, "GET", path, ""); h.Get("Content-Type") != kind {
 			t.Errorf("GET %s: Content-Type %q, want %q", path, h.Get("Content-Type"), kind)
 		}

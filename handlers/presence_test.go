@@ -56,13 +56,13 @@ func TestPresence(t *testing.T) {
 
 		s.expect(t, 0, "POST", "/presence", "", 401, invalidToken)
 		s.expect(t, 0, "PUT", "/presence", `{"visible":true}`, 401, invalidToken)
-		for body, want := range badBodies(`{"visible":true}`) {
+		for body, want := range strictBodies(`{"visible":true}`, "visible") {
 			s.expect(t, 3, "PUT", "/presence", body, 400, want)
 		}
 		for _, value := range []string{"1", "0", "null", `"true"`, `[true]`} {
 			s.expect(t, 3, "PUT", "/presence", `{"visible":`+value+`}`, 400, malformed)
 		}
-		s.expect(t, 3, "PUT", "/presence", ` { "x":1, "visible":true, "visible" : false } `, 204, "")
+		s.expect(t, 3, "PUT", "/presence", ` { "visible":true, "visible" : false } `, 204, "")
 		s.expect(t, 3, "POST", "/presence", "", 200, `{"visible":false,"contacts":[]}`)
 		s.expect(t, 3, "PUT", "/presence", `{"visible":true}`, 204, "")
 		s.expect(t, 3, "POST", "/presence", "", 200, `{"visible":true,"contacts":[]}`)

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -225,8 +227,12 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	add, ok := members[0].integer()
-	if !ok || add > redisx.RestockMax || add < -redisx.RestockMax {
+	switch {
+	case !ok:
 		reply(ctx, errMalformedJSON)
+		return
+	case add == 0 || add > redisx.RestockMax || add < -redisx.RestockMax:
+		reply(ctx, errBadAdd)
 		return
 	}
 	foods := s.cfg.Catalog.Foods()
@@ -242,11 +248,20 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	food, left, err := s.cfg.Sale.Restock(redisx.Restock{By: operator, Food: food, Add: add, Key: string(key)})
-	if err != nil {
+	switch {
+	case errors.Is(err, redisx.ErrOutOfStock):
+		reply(ctx, tooFewLeft(left, -add))
+		return
+	case err != nil:
 		s.replyOutcome(ctx, err)
 		return
 	}
 	replyRaw(ctx, appendFood(nil, food, foods[food-1].Price, left))
+}
+
+// tooFewLeft is the failure for taking back more pieces than are left.
+func tooFewLeft(left, wanted int64) *failure {
+	return newFailure(409, "TOO_FEW_LEFT", fmt.Sprintf("只剩 %d 件，不能收回 %d 件", left, wanted))
 }
 
 // idempotencyKey returns the key of a request, empty for none. Two keys fail: either could count.

@@ -19,6 +19,8 @@ const (
 	stateConflict = `{"code":"SALE_STATE_CONFLICT","message":"抢购状态冲突"}`
 	keyReused     = `{"code":"IDEMPOTENCY_KEY_REUSED","message":"Idempotency-Key 已用于其他请求"}`
 	badState      = `{"code":"INVALID_SALE_STATE","message":"抢购状态无效"}`
+	closesInPast  = `{"code":"CLOSES_IN_PAST","message":"结束时间已过；要立即结束，请发送 state 为 closed"}`
+	badAdd        = `{"code":"INVALID_ADD","message":"add 不能为 0，且绝对值不能超过 1000000000"}`
 	badTimes      = `{"code":"INVALID_SALE_TIMES","message":"开始或结束时间无效"}`
 )
 
@@ -89,7 +91,7 @@ func TestChangeSale(t *testing.T) {
 		body := func(state, opens, closes string) string { return s.saleBody(state, opens, closes, 50, 0, 0) }
 		s.expect(t, 0, "PUT", "/admin/sale", `{"state":"paused"}`, 401, invalidToken)
 		s.expect(t, 2, "PUT", "/admin/sale", `{"state":"paused"}`, 403, notAllowed)
-		for bad, want := range badBodies(`{"state":"paused"}`) {
+		for bad, want := range strictBodies(`{"state":"paused"}`, "state", "opens_at", "closes_at", "id") {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, want)
 		}
 		for _, bad := range []string{`{"state":null}`, `{"state":1}`, `{"opens_at":1}`,
@@ -107,15 +109,20 @@ func TestChangeSale(t *testing.T) {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, badTimes)
 		}
 		for _, bad := range []string{`{"state":"scheduled"}`, `{"opens_at":"` + late + `"}`,
-			`{"state":"open","closes_at":"2001-01-02T03:04:05Z"}`, `{"state":"paused","id":"aaaaaaaa"}`} {
+			`{"state":"paused","id":"aaaaaaaa"}`} {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 409, stateConflict)
+		}
+		for _, more := range []string{"", `,"state":"open"`, `,"state":"closed"`,
+			`,"state":"scheduled","opens_at":"` + early + `"`} {
+			s.expect(t, rootUser, "PUT", "/admin/sale", `{"closes_at":"2001-01-02T03:04:05Z"`+more+"}", 400,
+				closesInPast)
 		}
 		for _, step := range []struct{ change, want string }{
 			{`{"state":"paused","id":"` + s.cfg.Sale.ID() + `"}`, body("paused", "null", "null")},
 			{`{"state":"paused"}`, body("paused", "null", "null")},
 			{`{"state":"open"}`, body("open", "null", "null")},
 			{`{"closes_at":"` + late + `"}`, body("open", "null", `"`+late+`"`)},
-			{`{"opens_at":"` + earlyHere + `","state":"scheduled","by":"x"}`,
+			{`{"opens_at":"` + earlyHere + `","state":"scheduled"}`,
 				body("scheduled", `"`+early+`"`, `"`+late+`"`)},
 			{`{"state":"open"}`, body("open", recent, `"`+late+`"`)},
 			{`{"closes_at":null}`, body("open", recent, "null")},
@@ -179,20 +186,23 @@ func TestChangeStock(t *testing.T) {
 		}
 		s.expect(t, 0, "POST", path, `{"add":1}`, 401, invalidToken)
 		s.expect(t, 2, "POST", path, `{"add":1}`, 403, notAllowed)
-		for bad, want := range badBodies(`{"add":1}`) {
+		for bad, want := range strictBodies(`{"add":1}`, "add") {
 			s.expect(t, rootUser, "POST", path, bad, 400, want)
 		}
-		for _, bad := range []string{`{"add":"1"}`, `{"add":1.5}`, `{"add":1000000001}`, `{"add":-1000000001}`,
-			`{"add":-9223372036854775808}`} {
+		for _, bad := range []string{`{"add":"1"}`, `{"add":1.5}`, `{"add":9223372036854775808}`} {
 			s.expect(t, rootUser, "POST", path, bad, 400, malformed)
+		}
+		for _, bad := range []string{`{"add":0}`, `{"add":1000000001}`, `{"add":-1000000001}`,
+			`{"add":1000000000000}`, `{"add":-9223372036854775808}`} {
+			s.expect(t, rootUser, "POST", path, bad, 400, badAdd)
 		}
 		for _, id := range []string{"0", "6", "-1", "x", "1.0", "01", "+1", "99999999999999999999"} {
 			s.expect(t, rootUser, "POST", "/admin/foods/"+id+"/stock", `{"add":1}`, 404, noFood)
 		}
 		s.expect(t, rootUser, "POST", path, `{"add":1}`, 400, badKey, "Idempotency-Key", strings.Repeat("k", 256))
 		s.expect(t, rootUser, "POST", path, `{"add":5}`, 200, food(1, 15))
-		s.expect(t, rootUser, "POST", path, `{"add":0}`, 200, food(1, 15))
-		s.expect(t, rootUser, "POST", path, `{"add":-16}`, 403, outOfStock)
+		s.expect(t, rootUser, "POST", path, `{"add":-1000}`, 409,
+			`{"code":"TOO_FEW_LEFT","message":"只剩 15 件，不能收回 1000 件"}`)
 		for range 2 {
 			s.expect(t, rootUser, "POST", path, `{"add":-15}`, 200, food(1, 0), "Idempotency-Key", "键")
 		}

@@ -89,7 +89,7 @@ func TestThreadOfTwo(t *testing.T) {
 		s.withThreads(t)
 		s.expectFailure(t, 0, "GET", "/threads", "", errInvalidToken)
 		s.expect(t, 2, "GET", "/threads", "", 200, `{"threads":[],"next":0,"changed":0}`)
-		for body, want := range badBodies(`{"participants":[3]}`) {
+		for body, want := range strictBodies(`{"participants":[3]}`, "participants", "group", "history", "key") {
 			s.expect(t, 2, "POST", "/threads", body, 400, want)
 		}
 		for _, body := range []string{`{"participants":3}`, `{"participants":null}`, `{"participants":[null]}`,
@@ -149,10 +149,12 @@ func TestThreadOfTwo(t *testing.T) {
 			threadOf("2", "true", `Bob: \"b\"`, "0", "2", "2"))
 		s.expect(t, 2, "PATCH", "/threads/u2-3", `{"is_muted":false,"nickname":"","read":1}`, 200,
 			threadOf("2", "false", "", "0", "2", "2"))
-		for _, body := range []string{`{"x":1}`, `{"is_muted":1}`, `{"nickname":null}`, `{"read":"1"}`,
+		for _, body := range []string{`{"is_muted":1}`, `{"nickname":null}`, `{"read":"1"}`,
 			`{"nickname":"\ud800"}`} {
 			s.expect(t, 2, "PATCH", "/threads/u2-3", body, 400, malformed)
 		}
+		s.expect(t, 2, "PATCH", "/threads/u2-3", `{"muted":true}`, 400,
+			unknownTo("muted", "is_muted", "nickname", "read"))
 		s.expectFailure(t, 2, "PATCH", "/threads/u2-3", `{"read":-1}`, errBadThread)
 		s.expectFailure(t, 2, "PATCH", "/threads/u2-3", `{"nickname":"`+strings.Repeat("é", 65)+`"}`, errBadThread)
 		s.expectFailure(t, 4, "PATCH", "/threads/u2-3", `{"read":1}`, errNotMember)
@@ -182,6 +184,9 @@ func TestGroup(t *testing.T) {
 		s.expectFailure(t, 2, "PUT", members+"0", "", errUserNotFound)
 		s.expectFailure(t, 2, "PUT", members+"7", "", errBlocked)
 		s.expect(t, 2, "PUT", members+"5", `{"role":"boss"}`, 400, malformed)
+		s.expect(t, 2, "PUT", members+"5", `{"roles":"owner"}`, 400, unknownTo("roles", "role"))
+		s.expect(t, 2, "POST", "/threads/"+id+"/messages", `{"content":"x","key":"y"}`, 400,
+			unknownTo("key", "content", "id"))
 		s.expect(t, 2, "POST", "/threads/"+id+"/messages", `{"content":"before"}`, 200,
 			messageIn(id, "1", "2", "before"))
 		s.expect(t, 2, "PUT", members+"user5", "", 204, "")
@@ -237,6 +242,8 @@ func TestSaleRoom(t *testing.T) {
 		}
 		s.expectFailure(t, 1, "DELETE", messages+"/x", "", errNoMessage)
 		s.expect(t, 1, "PUT", "/rooms/sale/pin", `{"id":"1"}`, 400, malformed)
+		s.expect(t, 1, "PUT", "/rooms/sale/pin", `{"message":1}`, 400, unknownTo("message", "id"))
+		s.expect(t, 1, "PUT", "/rooms/sale/muted/4", `{"minutes":1}`, 400, unknownTo("minutes", "seconds"))
 		s.expect(t, 1, "DELETE", messages+"/1", "", 204, "")
 		s.expect(t, 0, "GET", messages+"?limit=1&after=0", "", 200,
 			`{"messages":[{"id":1,"thread_id":"`+id+`","removed":true}],"last":2}`)

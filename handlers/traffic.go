@@ -120,7 +120,7 @@ func (r trafficCalls) hit(ctx *fasthttp.RequestCtx, _ Call) {
 	f := errMalformedJSON
 	if list := members[len(members)-1]; list.kind == 0 {
 		hits, f = readHit(hits, members)
-	} else if list.kind == 'x' && members[0].kind == 0 { // a key beside the list is a mistake
+	} else if list.kind == 'x' && members[0].kind+members[1].kind+members[2].kind == 0 { // no hit beside it
 		hits, f = readHits(list.raw)
 	}
 	if f != nil {

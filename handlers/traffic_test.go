@@ -101,7 +101,7 @@ func TestTrafficCalls(t *testing.T) {
 		flush := s.withTraffic(t)
 		s.expect(t, 0, "GET", "/traffic?key=page&last=1h", "", 404, noKey, service...)
 		s.expect(t, 0, "POST", "/traffic/hit", `{"key":"page"}`, 204, "", service...)
-		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"p\u0061ge","n":4,"at":1772446745,"x":null}`, 204, "")
+		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"p\u0061ge","n":4,"at":1772446745}`, 204, "")
 		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[{"key":"page","n":2},{"key":"ü/ ?"}]}`, 204, "",
 			service...)
 		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[]}`, 204, "", service...)
@@ -139,7 +139,7 @@ func TestTrafficRefuses(t *testing.T) {
 			s.expect(t, 2, call[0], call[1], call[2], 403, notAllowed) // a user who is not root
 			s.expect(t, 0, call[0], call[1], call[2], 401, invalidToken, "Authorization", "Bearer x")
 		}
-		for body, want := range badBodies(`{"key":"x"}`) {
+		for body, want := range strictBodies(`{"key":"x"}`, "key", "n", "at", "hits") {
 			s.expect(t, 1, "POST", "/traffic/hit", body, 400, want)
 		}
 		for body, want := range map[string]string{
@@ -148,6 +148,8 @@ func TestTrafficRefuses(t *testing.T) {
 			`{"hits":null}`: malformed, `{"hits":[7]}`: malformed, `{"hits":[{"key":"x"},{}]}`: malformed,
 			`{"key":"\ud800"}`: malformed, "{\"key\":\"\xff\"}": malformed,
 			`{"hits":"x"}`: malformed, `{"key":"x","hits":[{"key":"y"}]}`: malformed,
+			`{"n":2,"hits":[{"key":"y"}]}`: malformed, `{"at":86400,"hits":[{"key":"y"}]}`: malformed,
+			`{"hits":[{"key":"x"},{"key":"y","count":2}]}`: unknownTo("count", "key", "n", "at"),
 			`{"key":"x","at":-62135596800}`: badRange, // the zero time of Go
 			`{"hits":[null]}`:               malformed,
 			`{"key":""}`:                    badTrafficKey, `{"key":"a\u0000"}`: badTrafficKey,

@@ -31,6 +31,6 @@ func TestDocsAreAccessible(t *testing.T) {
 		}
 		p.shoot("docs-" + screen.name)
 	}
-	p.run(chromedp.Navigate(p.base + "docs#watch"))
+	p.run(chromedp.Navigate(p.base + "docs#watchSale"))
 	p.shoot("docs-live")
 }

@@ -132,6 +132,30 @@ func (d *Description) readOther() error {
 // ID is the name of the call's operation.
 func (c *Call) ID() string { return c.operation.OperationId }
 
+// Fields reports whether the body of a request is an object of JSON, and whether it must not have other
+// fields than those described.
+func (c *Call) Fields() (closed, isObject bool) {
+	if c.operation.RequestBody == nil {
+		return false, false
+	}
+	media, found := get(c.operation.RequestBody.Content, jsonKind)
+	if !found {
+		return false, false
+	}
+	all := media.Schema.Schema().OneOf
+	if all == nil {
+		all = []*base.SchemaProxy{media.Schema}
+	}
+	closed = true
+	for _, proxy := range all {
+		schema := proxy.Schema()
+		isObject = slices.Contains(schema.Type, "object")
+		more := schema.AdditionalProperties
+		closed = closed && more != nil && more.IsB() && !more.B
+	}
+	return closed, isObject
+}
+
 // Calls are all calls, in the order of the description.
 func (d *Description) Calls() []Call { return d.calls }
 

@@ -53,7 +53,7 @@ paths:
         '200':
           description: What comes.
           content:
-            application/jsonl: {schema: {type: string}, x-lines: {$ref: '#/components/schemas/Food'}}
+            application/jsonl: {schema: {type: string, contentSchema: {$ref: '#/components/schemas/Food'}}}
         '404': {$ref: '#/components/responses/NotFound'}
   /watch:
     get:
@@ -64,7 +64,8 @@ paths:
           description: Events.
           content:
             text/event-stream:
-              {schema: {type: string}, x-events: {food: {$ref: '#/components/schemas/Food'}}}
+              schema: {type: string, contentSchema: {oneOf: [{$ref: '#/components/schemas/Food'}]}}
+              x-events: [food]
 x-other-replies:
   '204': {$ref: '#/components/responses/Options'}
   '404': {$ref: '#/components/responses/NotFound'}

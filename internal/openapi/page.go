@@ -205,8 +205,8 @@ func (d *Description) contents(media *orderedmap.Map[string, *v3.MediaType]) (li
 		for _, example := range m.Examples.FromOldest() {
 			c.Samples = append(c.Samples, sample(example.Value))
 		}
-		if line, found := get(m.Extensions, linesExtension); found {
-			c.Lines = fieldsOf(d.referred(line))
+		if line := lineOf(m); line != nil {
+			c.Lines = fieldsOf(line)
 		}
 		for _, message := range d.events(m) {
 			c.Events = append(c.Events, event{message.name, toHTML(message.schema.Description),

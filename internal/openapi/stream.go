@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/pb33f/libopenapi/datamodel/high/base"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
-	"go.yaml.in/yaml/v4"
 )
 
-// Extensions of a media type.
-const (
-	linesExtension  = "x-lines"
-	eventsExtension = "x-events"
-)
+// eventsExtension has the names of the messages of a stream, in the order of the schemas in its
+// contentSchema. The contentSchema of another text is that of each line.
+const eventsExtension = "x-events"
 
 const streamKind = "text/event-stream"
 
@@ -51,25 +47,22 @@ type message struct {
 
 // events are the messages of a stream.
 func (d *Description) events(media *v3.MediaType) (list []message) {
+	var names []string
 	node, found := get(media.Extensions, eventsExtension)
-	if !found {
+	if !found || node.Decode(&names) != nil {
 		return nil
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		list = append(list, message{node.Content[i].Value, d.referred(node.Content[i+1])})
+	for i, one := range media.Schema.Schema().ContentSchema.Schema().OneOf {
+		list = append(list, message{names[i], one.Schema()})
 	}
 	return list
 }
 
 // compareLines compares each line of a text with the schema of a line, where there is one.
 func (d *Description) compareLines(r Reply, media *v3.MediaType) error {
-	node, found := get(media.Extensions, linesExtension)
-	if !found {
-		return nil
-	}
-	schema := d.referred(node)
+	schema := lineOf(media)
 	if schema == nil {
-		return fmt.Errorf("%s is no reference to a schema", linesExtension)
+		return nil
 	}
 	for line := range bytes.Lines(r.Body) {
 		if err := d.compareText(r, line, schema); err != nil {
@@ -79,16 +72,11 @@ func (d *Description) compareLines(r Reply, media *v3.MediaType) error {
 	return nil
 }
 
-// referred is the schema that a reference in an extension names, nil if there is no such schema.
-func (d *Description) referred(node *yaml.Node) *base.Schema {
-	var reference map[string]string
-	if node.Decode(&reference) != nil {
+// lineOf is the schema of each line of a text, nil where lines are not described.
+func lineOf(media *v3.MediaType) *base.Schema {
+	schema := media.Schema.Schema().ContentSchema
+	if _, isStream := get(media.Extensions, eventsExtension); isStream || schema == nil {
 		return nil
 	}
-	name := reference["$ref"][strings.LastIndexByte(reference["$ref"], '/')+1:]
-	proxy, found := get(d.model.Components.Schemas, name)
-	if !found {
-		return nil
-	}
-	return proxy.Schema()
+	return schema.Schema()
 }

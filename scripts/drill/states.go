@@ -35,7 +35,11 @@ func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 		}
 		root.IdempotencyKey = fmt.Sprintf("drill-%d", change)
 		path := fmt.Sprintf("/admin/foods/%d/stock", 1+dice.IntN(foods))
-		body := fmt.Sprintf(`{"add":%d}`, dice.IntN(2*restockMost+1)-restockMost)
+		pieces := 1 + dice.IntN(restockMost)
+		if dice.IntN(2) == 0 {
+			pieces = -pieces
+		}
+		body := fmt.Sprintf(`{"add":%d}`, pieces)
 		err := s.byRoot(ctx, "restock", func() error { return root.Call("POST", path, body, nil) })
 		if err != nil {
 			return err
@@ -71,7 +75,7 @@ func (s *stack) byRoot(ctx context.Context, what string, call func() error) (err
 		err = call()
 		var refusal client.Refusal
 		if errors.As(err, &refusal) && refusal.Status < http.StatusInternalServerError {
-			if refusal.Code == "FOOD_OUT_OF_STOCK" || refusal.Code == "SALE_STATE_CONFLICT" {
+			if refusal.Code == "TOO_FEW_LEFT" || refusal.Code == "SALE_STATE_CONFLICT" {
 				err = nil
 			}
 			return true
