@@ -150,9 +150,9 @@ func TestTrafficRefuses(t *testing.T) {
 			`{"hits":"x"}`: malformed, `{"key":"x","hits":[{"key":"y"}]}`: malformed,
 			`{"n":2,"hits":[{"key":"y"}]}`: malformed, `{"at":86400,"hits":[{"key":"y"}]}`: malformed,
 			`{"hits":[{"key":"x"},{"key":"y","count":2}]}`: unknownTo("count", "key", "n", "at"),
-			`{"key":"x","at":-62135596800}`: badRange, // the zero time of Go
-			`{"hits":[null]}`:               malformed,
-			`{"key":""}`:                    badTrafficKey, `{"key":"a\u0000"}`: badTrafficKey,
+			`{"key":"x","at":-62135596800}`:                badRange, // the zero time of Go
+			`{"hits":[null]}`:                              malformed,
+			`{"key":""}`:                                   badTrafficKey, `{"key":"a\u0000"}`: badTrafficKey,
 			`{"key":"call:x"}`:      badTrafficKey,
 			`{"key":"food:1:sold"}`: badTrafficKey, `{"key":"` + strings.Repeat("x", 129) + `"}`: badTrafficKey,
 			`{"key":"x","n":0}`: badRange, `{"key":"x","n":-1}`: badRange, `{"key":"x","n":1000000001}`: badRange,
