@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"flashsale/internal/config"
@@ -38,6 +39,20 @@ var commands = map[string]command{
 	"--version":   printVersion,
 }
 
+// usageWrong is the exit code for a command that there is not.
+const usageWrong = 2
+
+// commandNames are the commands that people type.
+func commandNames() (names []string) {
+	for name := range commands {
+		if name[0] != '-' && name != hashCommand {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // program is this run of the program.
 type program struct {
 	stdout, stderr io.Writer
@@ -52,6 +67,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code in
 	if len(args) > 1 {
 		if run, found := commands[args[1]]; found {
 			return run(ctx, p, args[2:])
+		}
+		if typed := args[1]; typed != "" && typed[0] != '-' {
+			fmt.Fprintf(stderr, "flashsale: %q is no command; %s (flashsale -h)\n", typed,
+				config.Suggest(typed, commandNames()))
+			return usageWrong
 		}
 	}
 	return serve(ctx, p, args[1:])

@@ -82,10 +82,16 @@ func (s *supervisor) login(terminal bool) string {
 		return fmt.Sprintf(`"{\"username\":\"root\",\"password\":\"$(cat '%s')\"}"`, file)
 	case sale.source.BuiltIn() && sale.source.Users > 1:
 		return fmt.Sprintf(body, "user2", "pass2")
-	case sale.source.Dir != "":
-		return fmt.Sprintf(body, "root", "...") + " # the password stands in users.csv"
 	}
-	return fmt.Sprintf(body, "root", "...")
+	where := "is that of -root-password (ROOT_PASSWORD)"
+	switch {
+	case sale.source.RootPassword != "": // it counts in place of the source's
+	case sale.source.Dir != "":
+		where = "stands in users.csv"
+	case !sale.source.BuiltIn():
+		where = "stands in the table user"
+	}
+	return fmt.Sprintf(body, "root", "...") + " # the password " + where
 }
 
 // isTerminal reports whether out is a terminal.

@@ -27,8 +27,12 @@ func TestLoginOfBanner(t *testing.T) {
 			`'{"username":"user2","password":"pass2"}'`},
 		{&opening{source: catalog.Config{Dir: "d"}}, true,
 			`'{"username":"root","password":"..."}' # the password stands in users.csv`},
+		{&opening{source: catalog.Config{Dir: "d", RootPassword: "set"}}, true,
+			`'{"username":"root","password":"..."}' # the password is that of -root-password (ROOT_PASSWORD)`},
+		{&opening{source: catalog.Config{DB: catalog.Database{Host: "h"}}}, true,
+			`'{"username":"root","password":"..."}' # the password stands in the table user`},
 		{&opening{source: catalog.Config{Users: 1, RootPassword: "set"}}, true,
-			`'{"username":"root","password":"..."}'`},
+			`'{"username":"root","password":"..."}' # the password is that of -root-password (ROOT_PASSWORD)`},
 	} {
 		s := &supervisor{folder: folder}
 		s.sale.Store(test.sale)

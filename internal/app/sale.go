@@ -198,13 +198,16 @@ func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
 	return list, nil
 }
 
+// foodsFormat begins the fingerprint of a catalogue.
+const foodsFormat = "%d foods"
+
 // firstStock is the sale as the catalogue would open it.
 func firstStock(c *catalog.Catalog) redisx.Opening {
 	o := redisx.Opening{}
 	for _, food := range c.Foods() {
 		o.Stock = append(o.Stock, food.Stock)
 	}
-	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), piecesOf(c), c.Fingerprint())
+	o.Catalog = fmt.Sprintf(foodsFormat+", %d pieces (%s)", len(o.Stock), piecesOf(c), c.Fingerprint())
 	return o
 }
 

@@ -23,10 +23,13 @@ const (
 const terminal = "terminal"
 
 // refusals are the errors of commands that the state of the sale does not permit.
-var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrClocksDiffer,
-	turnover.ErrNotClosed,
+var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrClosesInPast,
+	redisx.ErrClocksDiffer, redisx.ErrOutOfStock, redisx.ErrKeyReused, errTimeOver, turnover.ErrNotClosed,
 	turnover.ErrNotExported, turnover.ErrOtherPieces, turnover.ErrLedgerBehind, turnover.ErrOverAlready,
 	errOtherNext}
+
+// errTimeOver refuses to open a sale at a time that is over.
+var errTimeOver = errors.New("the sale cannot open at a time that is over")
 
 // runSale is the command that runs a sale from a terminal.
 func runSale(ctx context.Context, p *program, args []string) (code int) {
@@ -72,6 +75,12 @@ func (c *saleCommand) run(ctx context.Context) error {
 		return c.status(ctx, marker)
 	case config.SaleNew:
 		return c.next(ctx, marker)
+	case config.SaleRestock:
+		return c.restock(ctx, marker)
+	case config.SaleLog:
+		return c.printLog(ctx, marker)
+	case config.SaleOrders:
+		return c.printOrders(ctx, marker)
 	}
 	return c.change(ctx, marker)
 }
@@ -114,19 +123,55 @@ func (c *saleCommand) change(ctx context.Context, marker *redisx.Marker) error {
 		}
 	}
 	current, err := sale.Change(change)
+	if err != nil {
+		return c.refused(err, current)
+	}
+	c.printState(marker.Sale, current)
+	return nil
+}
+
+// refused adds to an error of a change what the sale has, and what to do.
+func (c *saleCommand) refused(err error, current redisx.Current) error {
+	opens := c.cfg.Verb == config.SaleOpen
 	switch {
-	case errors.Is(err, redisx.ErrStateConflict) && !c.cfg.At.IsZero():
-		return fmt.Errorf("%w: it is %s, and it is %s by the clock of Redis; -at must be a time to come", err,
-			current.State, momentText(current.Now))
+	case errors.Is(err, redisx.ErrStateConflict) && opens: // at a time that is over
+		return fmt.Errorf("%w: it is %s by the clock of Redis; -at must be a time to come, or leave it out to "+
+			"open the sale now", errTimeOver, momentText(current.Now))
+	case errors.Is(err, redisx.ErrClosesInPast):
+		return fmt.Errorf("%w: it is %s by the clock of Redis; -at must be a time to come, or leave it out to "+
+			"close the sale now", err, momentText(current.Now))
 	case errors.Is(err, redisx.ErrStateConflict):
-		return fmt.Errorf("%w: it is %s", err, current.State)
+		return fmt.Errorf("%w: it is %s, and only an open sale can be paused", err, current.State)
+	case errors.Is(err, redisx.ErrWrongTimes) && opens:
+		return fmt.Errorf("%w: it closes at %s; -at must be earlier, or move that with flashsale sale close -at",
+			err, momentText(current.ClosesAt))
 	case errors.Is(err, redisx.ErrWrongTimes):
-		return fmt.Errorf("%w: it opens at %s and closes at %s", err, momentText(current.OpensAt),
-			momentText(current.ClosesAt))
+		return fmt.Errorf("%w: it opens at %s; -at must be later", err, momentText(current.OpensAt))
+	}
+	return err
+}
+
+// restock adds pieces of a food, or takes them back.
+func (c *saleCommand) restock(ctx context.Context, marker *redisx.Marker) error {
+	foods := 0
+	if _, err := fmt.Sscanf(marker.Catalog, foodsFormat, &foods); err == nil && c.cfg.Food > foods {
+		return fmt.Errorf("there is no food %d: sale %s has %d foods", c.cfg.Food, marker.Sale, foods)
+	}
+	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, 0)
+	if err != nil {
+		return c.between(err, marker)
+	}
+	defer leave()
+	food, left, err := sale.Restock(redisx.Restock{By: terminal, Food: int64(c.cfg.Food), Add: int64(c.cfg.Add),
+		Key: c.cfg.Key})
+	switch {
+	case errors.Is(err, redisx.ErrOutOfStock):
+		return fmt.Errorf("%w: %d pieces of food %d are left, and -add %d would take back more", err, left,
+			c.cfg.Food, c.cfg.Add)
 	case err != nil:
 		return err
 	}
-	c.printState(marker.Sale, current)
+	fmt.Fprintf(c.stdout, "sale %s: food %d has %d pieces left\n", marker.Sale, food, left)
 	return nil
 }
 

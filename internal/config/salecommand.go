@@ -5,19 +5,25 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"flashsale/redisx"
 )
 
 // The verbs of flashsale sale.
 const (
-	SaleStatus = "status"
-	SaleOpen   = "open"
-	SalePause  = "pause"
-	SaleClose  = "close"
-	SaleExport = "export"
-	SaleNew    = "new"
+	SaleStatus  = "status"
+	SaleOpen    = "open"
+	SalePause   = "pause"
+	SaleClose   = "close"
+	SaleRestock = "restock"
+	SaleLog     = "log"
+	SaleOrders  = "orders"
+	SaleExport  = "export"
+	SaleNew     = "new"
 )
 
 // SaleCommand is what flashsale sale is to do, with the settings of the servers.
@@ -26,6 +32,10 @@ type SaleCommand struct {
 	Verb string
 
 	At     time.Time // SaleOpen, SaleClose: the time, zero for now
+	Food   int       // SaleRestock: the food; SaleOrders: only orders with it, 0 for all
+	Add    int       // SaleRestock: pieces, below 0 to take back
+	Key    string    // SaleRestock: idempotency key, "" for none
+	User   string    // SaleOrders: only this user's order, by name or id; "" for all
 	Output string    // SaleExport: file, "" for standard output
 	Format string    // SaleExport: "csv" or "jsonl"
 
@@ -39,6 +49,9 @@ var saleVerbs = []struct{ name, usage string }{
 	{SaleOpen, "opens the sale now, or at -at; a paused or closed one opens again"},
 	{SalePause, "pauses the sale: orders are refused until it is opened"},
 	{SaleClose, "closes the sale now, or at -at"},
+	{SaleRestock, "adds pieces of a food, or takes back unsold ones"},
+	{SaleLog, "prints who changed state, times and stock, and when; the oldest change first"},
+	{SaleOrders, "prints the orders, in any order; each line begins with the time, for sort"},
 	{SaleExport, "writes all orders as CSV or JSON lines; with -sale those of a sale of the past that was " +
 		"kept"},
 	{SaleNew, "opens the next sale in the place of the one that is closed and exported"},
@@ -50,11 +63,20 @@ Exit code: 0 done, 1 the state of the sale does not permit it, 2 it failed or a 
 
 func saleUsage() string {
 	var text strings.Builder
-	text.WriteString("flashsale sale status|open|pause|close|export|new [flags] runs a sale from a terminal.\n")
+	fmt.Fprintf(&text, "flashsale sale %s [flags] runs a sale from a terminal.\n", saleVerbNames("|"))
 	for _, verb := range saleVerbs {
-		fmt.Fprintf(&text, "  %-7s %s\n", verb.name, verb.usage)
+		fmt.Fprintf(&text, "  %-8s %s\n", verb.name, verb.usage)
 	}
 	return text.String() + "flashsale sale VERB -h has its flags.\n" + saleUsageEnd
+}
+
+// saleVerbNames lists the verbs.
+func saleVerbNames(between string) string {
+	var names []string
+	for _, verb := range saleVerbs {
+		names = append(names, verb.name)
+	}
+	return strings.Join(names, between)
 }
 
 // ParseSale reads the arguments of flashsale sale. After -h the error is flag.ErrHelp.
@@ -68,9 +90,12 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 		return nil, flag.ErrHelp
 	}
 	i := slices.IndexFunc(saleVerbs, func(v struct{ name, usage string }) bool { return v.name == verb })
-	if i < 0 {
-		return nil, fmt.Errorf("%q is no verb of flashsale sale; say status, open, pause, close, export or new "+
-			"(flashsale sale -h)", verb)
+	switch {
+	case i < 0 && verb == "":
+		return nil, errors.New("a verb is missing\n" + saleUsage())
+	case i < 0:
+		return nil, fmt.Errorf("%q is no verb of flashsale sale; %s (flashsale sale -h)", verb,
+			Suggest(verb, strings.Fields(saleVerbNames(" "))))
 	}
 	c := &SaleCommand{Verb: verb}
 	usage := fmt.Sprintf("flashsale sale %s [flags] %s.\n", verb, saleVerbs[i].usage) + saleUsageEnd
@@ -85,11 +110,11 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 func (c *SaleCommand) add(f *Flags) {
 	end := "Flags of the server are taken too (flashsale -h): -data, -redis or -redis-host for the Redis, " +
 		"-sale for the sale"
-	if c.Verb == SaleStatus || c.Verb == SaleExport || c.Verb == SaleNew {
+	if slices.Contains([]string{SaleStatus, SaleOrders, SaleExport, SaleNew}, c.Verb) {
 		end += ", -catalog-dir or -db-host for users and foods"
 	}
 	defer func() { f.EndHelp(end + ".") }()
-	if c.Verb == SaleStatus || c.Verb == SalePause {
+	if slices.Contains([]string{SaleStatus, SalePause, SaleLog}, c.Verb) {
 		return
 	}
 	f.Group("Flags of " + c.Verb + ", without environment names")
@@ -98,6 +123,12 @@ func (c *SaleCommand) add(f *Flags) {
 		f.Moment(&c.At, "at", "`time` with a zone, such as 2026-11-22T10:00:00+01:00; by the clock of Redis "+
 			"(default: now)")
 		f.argumentsOnly("at")
+	case SaleRestock:
+		c.addRestock(f)
+	case SaleOrders:
+		f.Text(&c.User, "user", "", "`name` or id of the user whose order to print (default: all)")
+		f.Number(&c.Food, "food", 0, 0, math.MaxInt32, "`id` of a food: print only orders with it; 0 for all")
+		f.argumentsOnly("user", "food")
 	case SaleExport:
 		f.Text(&c.Output, "o", "", "`file` to write, which is replaced only by a whole export (default: standard "+
 			"output)")
@@ -107,6 +138,21 @@ func (c *SaleCommand) add(f *Flags) {
 	case SaleNew:
 		c.addNew(f)
 	}
+}
+
+func (c *SaleCommand) addRestock(f *Flags) {
+	f.Number(&c.Food, "food", 0, 0, math.MaxInt32, "`id` of the food")
+	f.Number(&c.Add, "add", 0, -redisx.RestockMax, redisx.RestockMax, "`pieces` to add; below 0 takes back "+
+		"unsold pieces")
+	f.Text(&c.Key, "key", "", "`text` of your choice: for a day a repeated call with the same one changes "+
+		"nothing")
+	f.argumentsOnly("food", "add", "key")
+	f.Check(func() error {
+		if c.Food == 0 || c.Add == 0 {
+			return errors.New("-food and -add are needed, as in -food 17 -add 500")
+		}
+		return nil
+	})
 }
 
 func (c *SaleCommand) addNew(f *Flags) {

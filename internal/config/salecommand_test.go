@@ -27,6 +27,9 @@ func TestParseSale(t *testing.T) {
 		{"open -at 2026-11-22T10:00:00.0001+08:00", SaleCommand{At: at.Add(time.Millisecond)}}, // rounded up
 		{"pause -data d", SaleCommand{}},
 		{"close -at 2026-11-22T02:00:00Z", SaleCommand{At: at}},
+		{"restock -food 17 -add -500 -key k", SaleCommand{Food: 17, Add: -500, Key: "k"}},
+		{"log", SaleCommand{}},
+		{"orders -user ann -food 2", SaleCommand{User: "ann", Food: 2}},
 		{"export", SaleCommand{Format: "csv"}},
 		{"export -o f.jsonl -format jsonl -sale abcdefgh", SaleCommand{Format: "jsonl", Output: "f.jsonl"}},
 		{"new -keep -foods 3", SaleCommand{}},
@@ -42,7 +45,8 @@ func TestParseSale(t *testing.T) {
 			t.Errorf("%s: verb %s, Redis at %s", test.args, c.Verb, c.Redis.Address)
 		}
 		if !c.At.Equal(test.want.At) || c.Output != test.want.Output || c.Format != test.want.Format ||
-			c.Delete != test.want.Delete || c.Force != test.want.Force {
+			c.Food != test.want.Food || c.Add != test.want.Add || c.Key != test.want.Key ||
+			c.User != test.want.User || c.Delete != test.want.Delete || c.Force != test.want.Force {
 			t.Errorf("%s: %+v, want %+v", test.args, c, test.want)
 		}
 		// The next sale has none of the times that the servers were given for this one.
@@ -56,9 +60,16 @@ func TestParseSale(t *testing.T) {
 func TestParseSaleRefuses(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct{ args, want string }{
-		{"", `"" is no verb of flashsale sale; say status, open, pause, close, export or new (flashsale sale -h)`},
-		{"start", `"start" is no verb of flashsale sale; say status, open, pause, close, export or new ` +
-			`(flashsale sale -h)`},
+		{"", "a verb is missing\n" + saleUsage()},
+		{"begin", `"begin" is no verb of flashsale sale; say status, open, pause, close, restock, log, orders, ` +
+			`export or new (flashsale sale -h)`},
+		{"opne", `"opne" is no verb of flashsale sale; did you mean open? (flashsale sale -h)`},
+		{"restok", `"restok" is no verb of flashsale sale; did you mean restock? (flashsale sale -h)`},
+		{"Order", `"Order" is no verb of flashsale sale; did you mean orders? (flashsale sale -h)`},
+		{"now", `"now" is no verb of flashsale sale; did you mean new? (flashsale sale -h)`},
+		{"restock -food 1", "-food and -add are needed, as in -food 17 -add 500"},
+		{"restock -food 1 -add 1000000000000", "-add is 1000000000000; it must be from -1000000000 to 1000000000"},
+		{"log -food 1", "flag provided but not defined: -food (-h lists all flags)"},
 		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as ` +
 			`2026-11-22T10:00:00+01:00`},
 		{"pause -at 2026-11-22T02:00:00Z", "flag provided but not defined: -at (-h lists all flags)"},
@@ -76,7 +87,8 @@ func TestParseSaleRefuses(t *testing.T) {
 func TestSaleHelp(t *testing.T) {
 	clearEnvironment(t)
 	for args, flags := range map[string]string{"-h": "", "status -h": "", "open -h": "at", "close -h": "at",
-		"export -h": "o format", "new -h": "keep delete force opens-at closes-at"} {
+		"restock -h": "food add key", "log -h": "", "orders -h": "user food", "export -h": "o format",
+		"new -h": "keep delete force opens-at closes-at"} {
 		var out strings.Builder
 		if _, err := ParseSale(strings.Fields(args), &out); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: %v", args, err)

@@ -87,12 +87,34 @@ func TestSaleCommand(t *testing.T) {
 	if _, err := c.Buy(3, item(1, 1)); !client.IsRefused(err, 403, "SALE_PAUSED") {
 		t.Errorf("an order while the sale is paused: %v", err)
 	}
+	saleRefused(t, 1, "the sale cannot close at a time that is over: it is 20", of, "close", "-at",
+		"2020-01-01T00:00:00Z")
 	saleDone(t, of, "open")
-	saleRefused(t, 1, "-at must be a time to come", of, "open", "-at", "2020-01-01T00:00:00Z")
+	saleRefused(t, 1, "the sale cannot open at a time that is over: it is 20", of, "open", "-at",
+		"2020-01-01T00:00:00Z")
+	saleDone(t, of, "open", "-at", "2100-01-02T00:00:00Z")
+	saleRefused(t, 1, "it is scheduled, and only an open sale can be paused", of, "pause")
+	saleRefused(t, 1, "the sale would close before it opens: it opens at 2100-01-02T00:00:00Z; -at must be "+
+		"later\n", of, "close", "-at", "2100-01-01T00:00:00Z")
+	saleDone(t, of, "close", "-at", "2100-01-03T00:00:00Z")
+	saleRefused(t, 1, "it closes at 2100-01-03T00:00:00Z; -at must be earlier, or move that with flashsale "+
+		"sale close -at\n", of, "open", "-at", "2100-01-04T00:00:00Z")
+	saleDone(t, of, "open")
+	testSaleLists(t, of, first)
 	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force", of, "new")
 	saleRefused(t, 2, "redis holds another sale", of, "close", "-sale", "aaaaaaaa")
 	saleRefused(t, 2, "redis holds a sale of other foods", of, "status", "-foods", "4")
-	saleRefused(t, 2, "say status, open, pause, close, export or new", nil, "begin")
+	saleRefused(t, 2, `"opne" is no verb of flashsale sale; did you mean open? (flashsale sale -h)`, nil,
+		"opne")
+	if code, _, stderr := run(t, module, nil, "sale"); code != 2 ||
+		!strings.HasPrefix(stderr, "flashsale sale: a verb is missing\nflashsale sale status|open|") ||
+		strings.Count(stderr, "\n  ") != 9 {
+		t.Errorf("flashsale sale alone: exit code %d, %s", code, stderr)
+	}
+	if code, _, stderr := run(t, module, nil, "stauts"); code != 2 ||
+		stderr != "flashsale: \"stauts\" is no command; did you mean status? (flashsale -h)\n" {
+		t.Errorf("a typing error: exit code %d, %s", code, stderr)
+	}
 	saleDone(t, of, "close")
 	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", of, "new")
 	testkit.Until(t, "the server logs that the sale is closed", func() bool {
@@ -128,6 +150,53 @@ func TestSaleCommand(t *testing.T) {
 	}
 	if r, err := s.client(t).Buy(2, item(1, 1)); err != nil || r != second+"-2" {
 		t.Errorf("an order of the same user in the next sale: %v, %v", r, err)
+	}
+}
+
+// testSaleLists restocks a sale with one order, of user2, and looks at its log and its orders.
+func testSaleLists(t *testing.T, of []string, sale string) {
+	t.Helper()
+	for range 2 {
+		if out := saleDone(t, of, "restock", "-food", "2", "-add", "7", "-key", "monday"); out !=
+			"sale "+sale+": food 2 has 12 pieces left\n" {
+			t.Errorf("restock prints %s", out)
+		}
+	}
+	saleRefused(t, 1, "the idempotency key was used for another restock", of, "restock", "-food", "1", "-add",
+		"7", "-key", "monday")
+	saleRefused(t, 1, "not enough stock: 12 pieces of food 2 are left, and -add -1000 would take back more\n",
+		of, "restock", "-food", "2", "-add", "-1000")
+	saleRefused(t, 2, "there is no food 17: sale "+sale+" has 3 foods\n", of, "restock", "-food", "17", "-add",
+		"1")
+	saleRefused(t, 2, "-food and -add are needed, as in -food 17 -add 500\n", of, "restock", "-food", "2")
+	saleDone(t, of, "restock", "-food", "2", "-add", "-7")
+
+	const at = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+	log := regexp.MustCompile(`^` + at + `  terminal  the sale begins with 15 pieces; no opening time, ` +
+		`no closing time
+` + at + `  terminal  paused, before open
+` + at + `  terminal  open, before paused
+(?s:.*)` + at + `  terminal  opens at \S+, closes at 2100-01-03T00:00:00Z; before: opens at ` +
+		`2100-01-02T00:00:00Z, closes at 2100-01-03T00:00:00Z
+` + at + `  terminal  open, before scheduled
+` + at + `  terminal  food 2: \+7 pieces, 12 left, before 5
+` + at + `  terminal  food 2: -7 pieces, 5 left, before 12
+$`)
+	if text := saleDone(t, of, "log"); !log.MatchString(text) {
+		t.Errorf("the log is\n%s", text)
+	}
+	order := regexp.MustCompile(`^` + at + `  ` + sale + `-2 +user 2 +"user2" +food=pieces 1=2 3=1 +total \d+
+1 orders, 3 pieces, \d+ in total
+$`)
+	for _, flags := range [][]string{nil, {"-user", "2"}, {"-user", "user2"}, {"-food", "3"}} {
+		if text := saleDone(t, of, "orders", flags...); !order.MatchString(text) {
+			t.Errorf("the orders with %q are\n%s", flags, text)
+		}
+	}
+	for _, flags := range [][]string{{"-user", "3"}, {"-food", "2"}} {
+		if text := saleDone(t, of, "orders", flags...); text != "0 orders, 0 pieces, 0 in total\n" {
+			t.Errorf("the orders with %q are\n%s", flags, text)
+		}
 	}
 }
 

@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"flashsale/internal/catalog"
+	"flashsale/redisx"
+)
+
+// printLog prints every change of the sale, the oldest first.
+func (c *saleCommand) printLog(ctx context.Context, marker *redisx.Marker) error {
+	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, 0)
+	if err != nil {
+		return c.between(err, marker)
+	}
+	defer leave()
+	for scan := sale.ScanLog(); ; {
+		page, err := scan.Next(ctx)
+		for i := range page {
+			e := &page[i]
+			fmt.Fprintf(c.stdout, "%s  %-8s  %s\n", e.At.Format(printedTime), e.By, changeText(e))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the log breaks off: %w", err)
+		}
+	}
+}
+
+// printedTime is RFC 3339 in UTC to the millisecond, as in an export.
+const printedTime = "2006-01-02T15:04:05.000Z"
+
+// changeText is a change in words.
+func changeText(e *redisx.LogEntry) string {
+	switch e.What {
+	case redisx.LogOpened:
+		return fmt.Sprintf("the sale begins with %d pieces; %s", e.Pieces, timesText(e.TimesAfter))
+	case redisx.LogState:
+		return fmt.Sprintf("%s, before %s", e.StateAfter, e.StateBefore)
+	case redisx.LogTimes:
+		return fmt.Sprintf("%s; before: %s", timesText(e.TimesAfter), timesText(e.TimesBefore))
+	case redisx.LogStock:
+		return fmt.Sprintf("food %d: %+d pieces, %d left, before %d", e.Food, e.Add, e.StockAfter, e.StockBefore)
+	}
+	return e.What
+}
+
+// timesText is when a sale opens and closes by itself, in words.
+func timesText(t redisx.Times) string {
+	opens, closes := "no opening time", "no closing time"
+	if !t.OpensAt.IsZero() {
+		opens = "opens at " + momentText(t.OpensAt)
+	}
+	if !t.ClosesAt.IsZero() {
+		closes = "closes at " + momentText(t.ClosesAt)
+	}
+	return opens + ", " + closes
+}
+
+// printOrders prints the orders that the flags choose, and their sums.
+func (c *saleCommand) printOrders(ctx context.Context, marker *redisx.Marker) error {
+	if marker.Next != "" {
+		return c.between(nil, marker)
+	}
+	loaded, err := c.catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := redisx.Find(ctx, c.store.redis, firstStock(loaded).Catalog, marker.Sale); err != nil {
+		return refusedSale(err, c.store)
+	}
+	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, len(loaded.Foods()))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	list := orderList{out: c.stdout, sale: marker.Sale, user: c.cfg.User, food: int64(c.cfg.Food),
+		prices: prices(loaded), names: loaded.Names()}
+	for scan := sale.ScanOrders(); ; {
+		page, err := scan.Next(ctx)
+		for i := range page {
+			list.print(&page[i])
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("the list breaks off: %w", err)
+		}
+	}
+	fmt.Fprintf(c.stdout, "%d orders, %d pieces, %d in total\n", list.orders, list.pieces, list.sum)
+	return nil
+}
+
+// orderList prints orders.
+type orderList struct {
+	out    io.Writer
+	sale   string
+	user   string // only this user, by name or id; "" for all
+	food   int64  // only orders with it; 0 for all
+	prices []int64
+	names  *catalog.Names
+
+	orders, pieces, sum int64 // of those that were printed
+}
+
+func (l *orderList) print(order *redisx.Order) {
+	name, id := string(l.names.Name(order.User)), strconv.FormatUint(uint64(order.User), 10)
+	if l.user != "" && l.user != id && l.user != name {
+		return
+	}
+	var items []string
+	found, sum, pieces := l.food == 0, int64(0), int64(0)
+	for _, item := range order.Items {
+		found = found || item.Food == l.food
+		items = append(items, fmt.Sprintf("%d=%d", item.Food, item.Count))
+		pieces, sum = pieces+item.Count, sum+item.Count*l.prices[item.Food-1]
+	}
+	if !found {
+		return
+	}
+	l.orders, l.pieces, l.sum = l.orders+1, l.pieces+pieces, l.sum+sum
+	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %d\n",
+		order.Placed.UTC().Format(printedTime), redisx.AppendOrderID(nil, l.sale, order.User), id, name,
+		strings.Join(items, " "), sum)
+}
