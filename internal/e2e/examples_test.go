@@ -97,6 +97,7 @@ func TestExamples(t *testing.T) {
 		t.Run(language.name, func(t *testing.T) {
 			testkit.Need(t, language.needs)
 			command := example(t, "buy", language.name)
+			checkUsage(t, command, "host:port name password food\n")
 			buy := func(host string, food string) (string, error) {
 				args := append(command[1:len(command):len(command)], host, "user"+user, "pass"+user, food)
 				output, err := exec.Command(command[0], args...).CombinedOutput()
@@ -138,6 +139,7 @@ func TestTalkExamples(t *testing.T) {
 			t.Parallel()
 			testkit.Need(t, language.needs)
 			command := example(t, "talk", language.name)
+			checkUsage(t, command, "host:port name password name password text\n")
 			talk := func(host, password, text string) (string, error) {
 				args := append(command[1:len(command):len(command)], host, "user"+writer, password, "user"+reader,
 					"pass"+reader, text)
@@ -155,6 +157,35 @@ func TestTalkExamples(t *testing.T) {
 				t.Errorf("a wrong password: %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// checkUsage starts an example without arguments.
+func checkUsage(t *testing.T, command []string, arguments string) {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	output, _ := cmd.CombinedOutput()
+	if text := string(output); cmd.ProcessState.ExitCode() != 2 || !strings.HasPrefix(text, "usage: ") ||
+		!strings.HasSuffix(text, arguments) {
+		t.Errorf("without arguments: exit code %d, %q", cmd.ProcessState.ExitCode(), text)
+	}
+}
+
+// The calls in the guide of the examples can be pasted into a shell as they are.
+func TestPastedCalls(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, "curl")
+	s := setup{args: []string{"-workers", "1", "-users", "20"}}.serve(t)
+	guide := testkit.ReadFile(t, root+"scripts/examples/README.md")
+	_, lines, found := strings.Cut(guide, "```sh\nhost=localhost:8080 ")
+	lines, _, whole := strings.Cut(lines, "```")
+	if !found || !whole {
+		t.Fatal("the guide has no lines that begin with host=localhost:8080")
+	}
+	output, err := exec.Command("bash", "-euo", "pipefail", "-c", "host="+s.Address+" "+lines).CombinedOutput()
+	want := "]\n\n" + `{"id":"` + s.Sale(t) + `-9"}` + "\n"
+	if err != nil || !strings.HasSuffix(string(output), want) {
+		t.Errorf("the calls print %q, %v; want %q at the end", output, err, want)
 	}
 }
 

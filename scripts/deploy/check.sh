@@ -6,15 +6,19 @@ set -e
 cd "$(dirname "$0")"
 . ./flashsale.env
 . ./operator.env
-for server in $servers; do curl -sSf "http://$server:8080/readyz"; echo; done > ready
+call() { curl -sS --fail-with-body -w '\n' "$@"; }
+for server in $servers; do call "http://$server:8080/readyz"; done > ready
 test "$(sort -u ready | wc -l)" = 1 # the same sale, the same numbers of users and foods
 grep -q "\"sale\":\"$SALE\"" ready
-token=$(curl -sSf "$front/login" -d "{\"username\":\"root\",\"password\":\"$ROOT_PASSWORD\"}" |
-	sed -E 's/.*"access_token":"([^"]*)".*/\1/')
+reply=$(call "$front/login" -d "{\"username\":\"root\",\"password\":\"$ROOT_PASSWORD\"}") || {
+	echo "$reply"
+	exit 1
+}
+token=$(echo "$reply" | sed -E 's/.*"access_token":"([^"]*)".*/\1/')
 for server in $servers; do # each accepts the token of one server: the secrets are the same
-	curl -sSf "http://$server:8080/foods" -H "Access-Token: $token"; echo
+	call "http://$server:8080/foods" -H "Access-Token: $token"
 done > foods
 test "$(sort -u foods | wc -l)" = 1
-test "$(curl -sSf "$front/admin/orders" -H "Access-Token: $token")" = '[]'
+test "$(call "$front/admin/orders" -H "Access-Token: $token")" = '[]'
 redis-cli -h "$redis" INFO persistence | grep -q aof_last_write_status:ok
 echo "ready to sell: $(head -c 100 foods)..."

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,6 +51,19 @@ func TestGuideHasNoOtherBlocks(t *testing.T) {
 	for _, name := range shipped(t) {
 		if !strings.Contains(guide, name) {
 			t.Errorf("the guide does not name %s", name)
+		}
+	}
+}
+
+// A script that needs arguments tells which, and does nothing without them.
+func TestGuideScriptsTellUsage(t *testing.T) {
+	for script, arguments := range map[string]string{"install": "ADDRESS", "move": "ADDRESS...",
+		"redis": "ADDRESS [FILE...]", "replace": "ADDRESS OTHER", "sentinel": "ADDRESS"} {
+		cmd := exec.Command("sh", script+".sh")
+		output, _ := cmd.CombinedOutput()
+		want := "usage: sh " + script + ".sh " + arguments + "\n"
+		if string(output) != want || cmd.ProcessState.ExitCode() != 2 {
+			t.Errorf("%s.sh: %q, exit code %d; want %q, 2", script, output, cmd.ProcessState.ExitCode(), want)
 		}
 	}
 }

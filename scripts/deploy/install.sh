@@ -3,6 +3,10 @@
 # Without users.csv the catalogue is in a database (DB_HOST).
 #
 #   sh install.sh ADDRESS
+if [ $# -lt 1 ]; then
+	echo "usage: sh install.sh ADDRESS" >&2
+	exit 2
+fi
 set -e
 cd "$(dirname "$0")"
 catalogue= uncomment=

@@ -4,6 +4,10 @@
 # part of the slots, and so of the slices.
 #
 #   sh move.sh ADDRESS...
+if [ $# -lt 1 ]; then
+	echo "usage: sh move.sh ADDRESS..." >&2
+	exit 2
+fi
 set -e
 cd "$(dirname "$0")"
 . ./operator.env

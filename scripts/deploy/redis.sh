@@ -3,6 +3,10 @@
 # named behind the address.
 #
 #   sh redis.sh ADDRESS [FILE...]
+if [ $# -lt 1 ]; then
+	echo "usage: sh redis.sh ADDRESS [FILE...]" >&2
+	exit 2
+fi
 set -e
 umask 077
 cd "$(dirname "$0")"

@@ -3,6 +3,10 @@
 # node has to answer. The node joins the master that has the fewest replicas.
 #
 #   sh replace.sh ADDRESS OTHER
+if [ $# -lt 2 ]; then
+	echo "usage: sh replace.sh ADDRESS OTHER" >&2
+	exit 2
+fi
 set -e
 cd "$(dirname "$0")"
 . ./operator.env

@@ -2,6 +2,10 @@
 # Installs sentinel.conf on a machine, restarts its sentinel and returns when it knows the replicas.
 #
 #   sh sentinel.sh ADDRESS
+if [ $# -lt 1 ]; then
+	echo "usage: sh sentinel.sh ADDRESS" >&2
+	exit 2
+fi
 set -e
 cd "$(dirname "$0")"
 . ./operator.env

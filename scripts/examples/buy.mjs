@@ -1,5 +1,9 @@
 // Buys one piece of a food: node buy.mjs localhost:8080 user2 pass2 7. Writes the order's id.
 const [server, name, password, food] = process.argv.slice(2);
+if (process.argv.length !== 6) {
+  console.error("usage: node buy.mjs host:port name password food");
+  process.exit(2);
+}
 const tries = 20;
 // The key is made once: the same order is never placed twice.
 const headers = {"Idempotency-Key": crypto.randomUUID()};

@@ -67,6 +67,9 @@ def main(server, name, password, food):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        print("usage: buy.py host:port name password food", file=sys.stderr)
+        sys.exit(2)
     try:
         main(*sys.argv[1:])
     except Refused as refused:

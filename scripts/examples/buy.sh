@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Buys one piece of a food: buy.sh localhost:8080 user2 pass2 7. Writes the order's id.
 set -euo pipefail
+(($# == 4)) || { echo "usage: buy.sh host:port name password food" >&2; exit 2; }
 server=$1 name=$2 password=$3 food=$4
 key=$(cat /proc/sys/kernel/random/uuid) # made once: the same order is never placed twice
 token='' tries=20

@@ -1,5 +1,9 @@
 // Two users talk: node talk.mjs localhost:8080 user2 pass2 user3 pass3 Hello. The second one writes what has come.
 const [server, name, password, other, othersPassword, text] = process.argv.slice(2);
+if (process.argv.length !== 8) {
+  console.error("usage: node talk.mjs host:port name password name password text");
+  process.exit(2);
+}
 const tries = 20;
 
 const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));

@@ -57,6 +57,9 @@ def main(server, name, password, other, others_password, text):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 7:
+        print("usage: talk.py host:port name password name password text", file=sys.stderr)
+        sys.exit(2)
     try:
         main(*sys.argv[1:])
     except requests.RequestException:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Two users talk: talk.sh localhost:8080 user2 pass2 user3 pass3 Hello. The second one writes what has come.
 set -euo pipefail
+(($# == 6)) || { echo "usage: talk.sh host:port name password name password text" >&2; exit 2; }
 server=$1 writer=$2 writerpass=$3 reader=$4 readerpass=$5 text=$6 # plain text, as it goes into JSON as it is
 key=$(cat /proc/sys/kernel/random/uuid) # made once: the same message is never stored twice
 token=''

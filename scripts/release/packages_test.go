@@ -84,8 +84,8 @@ func checkRPM(t *testing.T, out string) {
 				t.Errorf("%s does not have the folder %s", arch, folder)
 			}
 		}
-		facts := output(t, nil, "rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{ARCH} %{BUILDHOST}\n", file)
-		if facts != "flashsale 0.999.0~rc.1 "+name+" localhost\n" {
+		facts := output(t, nil, "rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{ARCH} %{BUILDHOST} %{LICENSE}\n", file)
+		if facts != "flashsale 0.999.0~rc.1 "+name+" localhost LicenseRef-see-the-owner\n" {
 			t.Errorf("%s: %s", arch, facts)
 		}
 		if files := output(t, nil, "rpm", "-qcp", file); files != "/etc/flashsale/flashsale.conf\n" {
