@@ -2,11 +2,7 @@ package config
 
 import (
 	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -33,49 +29,31 @@ type SaleCommand struct {
 	Force  bool // SaleNew: without its conditions
 }
 
-// saleVerbs are what flashsale sale does, in the order of its help.
-var saleVerbs = []struct{ name, usage string }{
-	{SaleStatus, "prints what GET /sale answers: state, times, pieces and orders"},
-	{SaleOpen, "opens the sale now, or at -at; a paused or closed one opens again"},
-	{SalePause, "pauses the sale: orders are refused until it is opened"},
-	{SaleClose, "closes the sale now, or at -at"},
-	{SaleExport, "writes all orders as CSV or JSON lines; with -sale those of a sale of the past that was " +
-		"kept"},
-	{SaleNew, "opens the next sale in the place of the one that is closed and exported"},
-}
-
-const saleUsageEnd = `It asks Redis with the settings of the servers; these need not run.
+var saleVerbs = verbs{
+	command: "sale", does: "runs a sale from a terminal",
+	list: []verb{
+		{name: SaleStatus, usage: "prints what GET /sale answers: state, times, pieces and orders"},
+		{name: SaleOpen, usage: "opens the sale now, or at -at; a paused or closed one opens again"},
+		{name: SalePause, usage: "pauses the sale: orders are refused until it is opened"},
+		{name: SaleClose, usage: "closes the sale now, or at -at"},
+		{name: SaleExport, usage: "writes all orders as CSV or JSON lines; with -sale those of a sale of the " +
+			"past that was kept"},
+		{name: SaleNew, usage: "opens the next sale in the place of the one that is closed and exported"},
+	},
+	end: `It asks Redis with the settings of the servers; these need not run.
 Exit code: 0 done, 1 the state of the sale does not permit it, 2 it failed or a flag is wrong.
-`
-
-func saleUsage() string {
-	var text strings.Builder
-	text.WriteString("flashsale sale status|open|pause|close|export|new [flags] runs a sale from a terminal.\n")
-	for _, verb := range saleVerbs {
-		fmt.Fprintf(&text, "  %-7s %s\n", verb.name, verb.usage)
-	}
-	return text.String() + "flashsale sale VERB -h has its flags.\n" + saleUsageEnd
+`,
 }
 
 // ParseSale reads the arguments of flashsale sale. After -h the error is flag.ErrHelp.
 func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
-	verb := ""
-	if len(args) > 0 {
-		verb = args[0]
+	chosen, _, rest, err := saleVerbs.choose(args, out)
+	if err != nil {
+		return nil, err
 	}
-	if slices.Contains([]string{"-h", "-help", "--help"}, verb) {
-		fmt.Fprint(out, saleUsage())
-		return nil, flag.ErrHelp
-	}
-	i := slices.IndexFunc(saleVerbs, func(v struct{ name, usage string }) bool { return v.name == verb })
-	if i < 0 {
-		return nil, fmt.Errorf("%q is no verb of flashsale sale; say status, open, pause, close, export or new "+
-			"(flashsale sale -h)", verb)
-	}
-	c := &SaleCommand{Verb: verb}
-	usage := fmt.Sprintf("flashsale sale %s [flags] %s.\n", verb, saleVerbs[i].usage) + saleUsageEnd
+	c := &SaleCommand{Verb: chosen.name}
 	c.Config = newConfig(c.add)
-	if err := c.flags.Parse(args[1:], out, usage); err != nil {
+	if err := c.flags.Parse(rest, out, saleVerbs.usageOf(chosen)); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -87,6 +65,9 @@ func (c *SaleCommand) add(f *Flags) {
 		"-sale for the sale"
 	if c.Verb == SaleStatus || c.Verb == SaleExport || c.Verb == SaleNew {
 		end += ", -catalog-dir or -db-host for users and foods"
+	}
+	if c.Verb == SaleExport {
+		end += ", -chat for the names of people who have registered"
 	}
 	defer func() { f.EndHelp(end + ".") }()
 	if c.Verb == SaleStatus || c.Verb == SalePause {
