@@ -39,6 +39,9 @@ func Accounts(a *accounts.Accounts) Room {
 			{"GET", "/contacts/:user", s.user, slow, r.showContact},
 			{"PUT", "/contacts/:user", s.user, slow, r.putContact},
 			{"DELETE", "/contacts/:user", s.user, slow, r.deleteContact},
+			{"GET", "/admin/users", s.root, slow, r.listRegistered},
+			{"PUT", "/admin/users/:user/password", s.root, takes(accountBodyMax), r.resetPassword},
+			{"DELETE", "/admin/users/:user", s.root, slow, r.closeAccount},
 		}
 	}
 }

@@ -217,7 +217,10 @@ func (l *list) nextOrders(scan *redisx.OrderScan, details bool) error {
 // exportOrders streams every order of the sale in another format. It is not the export that the next sale
 // requires: a server cannot know whether its client has kept the file.
 func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c Call, format export.Format) {
-	book := &export.Book{Format: format, Sale: s.cfg.Sale.ID(), Name: s.names().Name}
+	book := &export.Book{Format: format, Sale: s.cfg.Sale.ID(), Names: export.NamesBy(s.names().Name)}
+	if s.accounts != nil {
+		book.Names = s.accounts.Names
+	}
 	for _, food := range s.cfg.Catalog.Foods() {
 		book.Prices = append(book.Prices, food.Price)
 	}
@@ -230,9 +233,10 @@ func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c Call, format export.Fo
 // nextRows appends the next page of orders, a line for each.
 func (l *list) nextRows(scan *redisx.OrderScan, book *export.Book) error {
 	page, err := scan.Next(context.Background())
-	for i := range page {
-		l.text = book.Append(l.text, &page[i])
+	if err != nil {
+		return err
 	}
+	l.text, err = book.AppendPage(l.text, page)
 	l.items += len(page)
 	return err
 }

@@ -74,7 +74,8 @@ var (
 	errBadEmail          = newFailure(400, "INVALID_EMAIL", "邮箱地址无效")
 	errNameTaken         = newFailure(409, "NAME_TAKEN", "用户名已被使用")
 	errAccountsFull      = newFailure(403, "ACCOUNTS_FULL", "注册人数已满")
-	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户不能修改密码")
+	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户由目录管理")
+	errAccountClosed     = newFailure(409, "ACCOUNT_CLOSED", "账户已注销")
 	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
 	errNoBuyer           = newFailure(403, "REGISTERED_NOT_ALLOWED", "注册用户不能参加本次抢购")
 	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
@@ -110,8 +111,8 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errBadAdd, errBadFormat,
-	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
-	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
+	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errAccountClosed,
+	errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
 	errRepeated, errNoMessage, errHistory, errInternal,
@@ -138,6 +139,7 @@ var outcomes = []struct {
 	{accounts.ErrBusy, errTooManyRequests},
 	{accounts.ErrWrongPassword, errUserAuth},
 	{accounts.ErrCatalogueUser, errCatalogueUser},
+	{accounts.ErrClosed, errAccountClosed},
 	{accounts.ErrTooManyEnded, errTooManyEnded},
 	{accounts.ErrNoUser, errUserNotFound},
 	{accounts.ErrNoContact, errNoContact},

@@ -42,6 +42,31 @@ func testExportOrders(t *testing.T, open opener) {
 	awaitNoLists(t, s)
 }
 
+// People who have registered have their names in an export, where the server knows them.
+func TestExportOfRegistered(t *testing.T) { onEngines(t, testExportOfRegistered) }
+
+func testExportOfRegistered(t *testing.T, open opener) {
+	server := redistest.Start(t)
+	s := open(t, "unix", server.Socket)
+	server.Do(t, `EVAL "for _, user in ipairs({'7', '2147483648', '2147483649'}) do redis.call('SET', 'o_' .. `+
+		`user, '1:1,|key\\n1800000000123') end return 1" 0`)
+	check := func(format, row string, names ...string) {
+		t.Helper()
+		_, body, _ := s.call(t, rootUser, "GET", "/admin/orders?format="+format, "")
+		for i, user := range []uint32{7, first, first + 1} {
+			if want := fmt.Sprintf(row, user, names[i]); !strings.Contains(body, want) {
+				t.Errorf("%s: %s, want %s in it", format, body, want)
+			}
+		}
+	}
+	check("csv", "-%[1]d,%[1]d,%s,1=1,", "user7", "", "") // without -chat
+	s.withAccounts(t)
+	s.expectSession(t, "/users", registration("Zoë, the 1st", "password"), 201, first, "Zoë, the 1st")
+	check("csv", "-%[1]d,%[1]d,%s,1=1,", "user7", `"Zoë, the 1st"`, "")
+	check("jsonl", `"user_id":%d,"username":"%s",`, "user7", "Zoë, the 1st", "")
+	awaitNoLists(t, s)
+}
+
 // A refusal or an outage is no file.
 func TestExportFails(t *testing.T) { onEngines(t, testExportFails) }
 

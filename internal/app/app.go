@@ -29,6 +29,7 @@ type command func(ctx context.Context, p *program, args []string) (code int)
 
 // commands by the first argument. With any other first argument, or none, the program is the server.
 var commands = map[string]command{
+	"account":     runAccount,
 	"audit":       audit,
 	"check-store": checkStore,
 	hashCommand:   hashPasswords,

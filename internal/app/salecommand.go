@@ -3,20 +3,12 @@ package app
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"time"
 
 	"flashsale/internal/config"
 	"flashsale/redisx"
 	"flashsale/redisx/turnover"
-)
-
-// The exit codes of flashsale sale.
-const (
-	saleDone = iota
-	saleRefused
-	saleFailed
 )
 
 // terminal is the name of this command in the log of the sale.
@@ -37,22 +29,11 @@ func runSale(ctx context.Context, p *program, args []string) (code int) {
 	defer stop()
 	cfg, err := config.ParseSale(args, p.stdout)
 	if err == nil {
-		p.setLog(cfg.Config, nil)
-		cfg.HideSecrets()
-		err = withStore(ctx, cfg.Config, func(store *store) error {
+		err = p.onStore(ctx, cfg.Config, func(store *store) error {
 			return (&saleCommand{program: p, cfg: cfg, store: store}).run(ctx)
 		})
 	}
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return saleDone
-	}
-	fmt.Fprintln(p.stderr, "flashsale sale:", err)
-	for _, refusal := range refusals {
-		if errors.Is(err, refusal) {
-			return saleRefused
-		}
-	}
-	return saleFailed
+	return p.exitCode("sale", err, refusals)
 }
 
 // saleCommand is one run of flashsale sale.

@@ -10,6 +10,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/export"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/redisx"
 	"flashsale/redisx/turnover"
 )
@@ -65,7 +66,10 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	names := loaded.Names()
 	in := turnover.Exported{Start: piecesOf(loaded), Prices: prices(loaded),
 		Users: names.Fingerprint()}
-	in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names.Name), sale.ScanOrders().Next)
+	err = c.withNames(ctx, names.Name, func(names export.Names) (err error) {
+		in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names), sale.ScanOrders().Next)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -103,18 +107,32 @@ func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) e
 	name := names.Name
 	if !names.Extends(past.Users) {
 		name = func(uint32) []byte { return nil }
-		named = " (without names: the users here are not known to be that sale's)"
+		named = " (without names of the catalogue: its users are not known to be that sale's)"
 	}
 	next := func(ctx context.Context) ([]redisx.Order, error) { return past.Next(ctx, len(known)) }
-	orders, _, err := c.write(ctx, c.book(past.ID, known, name), next)
-	if err == nil {
-		fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended%s\n", orders, past.ID, named)
-	}
-	return err
+	return c.withNames(ctx, name, func(names export.Names) error {
+		orders, _, err := c.write(ctx, c.book(past.ID, known, names), next)
+		if err == nil {
+			fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended%s\n", orders, past.ID, named)
+		}
+		return err
+	})
 }
 
-func (c *saleCommand) book(sale string, prices []int64, name func(user uint32) []byte) *export.Book {
-	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices, Name: name}
+// withNames lets an export ask for names: of the catalogue's users by name, and with -chat of the people who
+// have registered, in whatever sale they bought.
+func (c *saleCommand) withNames(
+	ctx context.Context, name func(user uint32) []byte, use func(export.Names) error,
+) error {
+	if !c.cfg.Chat {
+		return use(export.NamesBy(name))
+	}
+	return withAccounts(ctx, accounts.Config{Redis: c.store.redis.Spread(), NameOf: name},
+		func(a *accounts.Accounts) error { return use(a.Names) })
+}
+
+func (c *saleCommand) book(sale string, prices []int64, names export.Names) *export.Book {
+	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices, Names: names}
 }
 
 // write writes the orders to the file of -o or to standard output. When the file is safe on disk it returns
@@ -158,9 +176,10 @@ func writeOrders(
 		if err != nil {
 			return orders, pieces, fmt.Errorf("the export breaks off: %w", err)
 		}
-		text = text[:0]
+		if text, err = book.AppendPage(text[:0], page); err != nil {
+			return orders, pieces, fmt.Errorf("the export breaks off: %w", err)
+		}
 		for i := range page {
-			text = book.Append(text, &page[i])
 			for _, item := range page[i].Items {
 				pieces += item.Count
 			}

@@ -17,9 +17,7 @@ func unlock(ctx context.Context, p *program, args []string) (code int) {
 	cfg, err := config.ParseUnlock(args, p.stdout)
 	found := false
 	if err == nil {
-		p.setLog(cfg.Config, nil)
-		cfg.HideSecrets()
-		err = withStore(ctx, cfg.Config, func(store *store) (err error) {
+		err = p.onStore(ctx, cfg.Config, func(store *store) (err error) {
 			found, err = limits.Unlock(ctx, store.redis.Room(limits.HashTag), cfg.Name)
 			return err
 		})

@@ -2,12 +2,9 @@ package config
 
 import (
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"flashsale/redisx"
@@ -43,64 +40,34 @@ type SaleCommand struct {
 	Force  bool // SaleNew: without its conditions
 }
 
-// saleVerbs are what flashsale sale does, in the order of its help.
-var saleVerbs = []struct{ name, usage string }{
-	{SaleStatus, "prints what GET /sale answers: state, times, pieces and orders"},
-	{SaleOpen, "opens the sale now, or at -at; a paused or closed one opens again"},
-	{SalePause, "pauses the sale: orders are refused until it is opened"},
-	{SaleClose, "closes the sale now, or at -at"},
-	{SaleRestock, "adds pieces of a food, or takes back unsold ones"},
-	{SaleLog, "prints who changed state, times and stock, and when; the oldest change first"},
-	{SaleOrders, "prints the orders, in any order; each line begins with the time, for sort"},
-	{SaleExport, "writes all orders as CSV or JSON lines; with -sale those of a sale of the past that was " +
-		"kept"},
-	{SaleNew, "opens the next sale in the place of the one that is closed and exported"},
-}
-
-const saleUsageEnd = `It asks Redis with the settings of the servers; these need not run.
+var saleVerbs = verbs{
+	command: "sale", does: "runs a sale from a terminal",
+	list: []verb{
+		{name: SaleStatus, usage: "prints what GET /sale answers: state, times, pieces and orders"},
+		{name: SaleOpen, usage: "opens the sale now, or at -at; a paused or closed one opens again"},
+		{name: SalePause, usage: "pauses the sale: orders are refused until it is opened"},
+		{name: SaleClose, usage: "closes the sale now, or at -at"},
+		{name: SaleRestock, usage: "adds pieces of a food, or takes back unsold ones"},
+		{name: SaleLog, usage: "prints who changed state, times and stock, and when; the oldest change first"},
+		{name: SaleOrders, usage: "prints the orders, in any order; each line begins with the time, for sort"},
+		{name: SaleExport, usage: "writes all orders as CSV or JSON lines; with -sale those of a sale of the " +
+			"past that was kept"},
+		{name: SaleNew, usage: "opens the next sale in the place of the one that is closed and exported"},
+	},
+	end: `It asks Redis with the settings of the servers; these need not run.
 Exit code: 0 done, 1 the state of the sale does not permit it, 2 it failed or a flag is wrong.
-`
-
-func saleUsage() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "flashsale sale %s [flags] runs a sale from a terminal.\n", saleVerbNames("|"))
-	for _, verb := range saleVerbs {
-		fmt.Fprintf(&text, "  %-8s %s\n", verb.name, verb.usage)
-	}
-	return text.String() + "flashsale sale VERB -h has its flags.\n" + saleUsageEnd
-}
-
-// saleVerbNames lists the verbs.
-func saleVerbNames(between string) string {
-	var names []string
-	for _, verb := range saleVerbs {
-		names = append(names, verb.name)
-	}
-	return strings.Join(names, between)
+`,
 }
 
 // ParseSale reads the arguments of flashsale sale. After -h the error is flag.ErrHelp.
 func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
-	verb := ""
-	if len(args) > 0 {
-		verb = args[0]
+	chosen, _, rest, err := saleVerbs.choose(args, out)
+	if err != nil {
+		return nil, err
 	}
-	if slices.Contains([]string{"-h", "-help", "--help"}, verb) {
-		fmt.Fprint(out, saleUsage())
-		return nil, flag.ErrHelp
-	}
-	i := slices.IndexFunc(saleVerbs, func(v struct{ name, usage string }) bool { return v.name == verb })
-	switch {
-	case i < 0 && verb == "":
-		return nil, errors.New("a verb is missing\n" + saleUsage())
-	case i < 0:
-		return nil, fmt.Errorf("%q is no verb of flashsale sale; %s (flashsale sale -h)", verb,
-			Suggest(verb, strings.Fields(saleVerbNames(" "))))
-	}
-	c := &SaleCommand{Verb: verb}
-	usage := fmt.Sprintf("flashsale sale %s [flags] %s.\n", verb, saleVerbs[i].usage) + saleUsageEnd
+	c := &SaleCommand{Verb: chosen.name}
 	c.Config = newConfig(c.add)
-	if err := c.flags.Parse(args[1:], out, usage); err != nil {
+	if err := c.flags.Parse(rest, out, saleVerbs.usageOf(chosen)); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -112,6 +79,9 @@ func (c *SaleCommand) add(f *Flags) {
 		"-sale for the sale"
 	if slices.Contains([]string{SaleStatus, SaleOrders, SaleExport, SaleNew}, c.Verb) {
 		end += ", -catalog-dir or -db-host for users and foods"
+	}
+	if c.Verb == SaleExport {
+		end += ", -chat for the names of people who have registered"
 	}
 	defer func() { f.EndHelp(end + ".") }()
 	if slices.Contains([]string{SaleStatus, SalePause, SaleLog}, c.Verb) {

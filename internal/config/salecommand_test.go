@@ -60,7 +60,7 @@ func TestParseSale(t *testing.T) {
 func TestParseSaleRefuses(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct{ args, want string }{
-		{"", "a verb is missing\n" + saleUsage()},
+		{"", "a verb is missing\n" + saleVerbs.help()},
 		{"begin", `"begin" is no verb of flashsale sale; say status, open, pause, close, restock, log, orders, ` +
 			`export or new (flashsale sale -h)`},
 		{"opne", `"opne" is no verb of flashsale sale; did you mean open? (flashsale sale -h)`},

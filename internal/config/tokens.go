@@ -9,6 +9,9 @@ import (
 	"flashsale/tokens"
 )
 
+// TokenTTLMax is the longest time that an access token may be valid.
+const TokenTTLMax = 10 * 365 * 24 * time.Hour
+
 type tokenFlags struct {
 	TokenSecret         string // "" for the secret in the data folder
 	TokenSecretPrevious string
@@ -25,7 +28,7 @@ func (c *tokenFlags) add(f *Flags) {
 		"the secret before, which is still accepted; `bytes` as above")
 	f.Check(func() error { return checkSecret("token-secret", c.TokenSecret) })
 	f.Check(func() error { return checkSecret("token-secret-previous", c.TokenSecretPrevious) })
-	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour,
+	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, TokenTTLMax,
 		"`time` an access token is valid")
 	f.Secret(&c.ServiceToken, "service-token", "", fmt.Sprintf("lets other programs in "+
 		"(Authorization: Bearer ...), at least %d `bytes`; better set in the environment "+

@@ -232,6 +232,7 @@ func helpOf(t *testing.T, program string) string {
 		for _, verb := range []string{"open", "close", "export", "new"} {
 			help += output(t, program, "sale", verb, "-h")
 		}
+		help += output(t, program, "account", "list", "-h")
 	}
 	return help
 }

@@ -5,6 +5,7 @@ package export
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -29,12 +30,28 @@ func (f Format) ContentType() string {
 	return "application/jsonl"
 }
 
+// Names returns the names of users by their ids, without unknown users. It is asked once for each page.
+type Names func(users []uint32) (map[uint32]string, error)
+
+// NamesBy makes Names of a function that has each name at hand, "" for an unknown user.
+func NamesBy(name func(user uint32) []byte) Names {
+	return func(users []uint32) (map[uint32]string, error) {
+		names := make(map[uint32]string, len(users))
+		for _, user := range users {
+			if known := name(user); len(known) > 0 {
+				names[user] = string(known)
+			}
+		}
+		return names, nil
+	}
+}
+
 // Book is what turns the orders of a sale into text.
 type Book struct {
 	Format Format
 	Sale   string
-	Prices []int64                  // of food 1, 2, 3, ...
-	Name   func(user uint32) []byte // nil or "" for an unknown user
+	Prices []int64 // of food 1, 2, 3, ...
+	Names  Names
 }
 
 // AppendHead appends the header line of CSV.
@@ -45,21 +62,33 @@ func (b *Book) AppendHead(dst []byte) []byte {
 	return dst
 }
 
-// Append appends an order.
-func (b *Book) Append(dst []byte, order *redisx.Order) []byte {
-	if b.Format == CSV {
-		return b.appendRow(dst, order)
+// AppendPage appends some orders, with "" as the name of an unknown user.
+func (b *Book) AppendPage(dst []byte, page []redisx.Order) ([]byte, error) {
+	users := make([]uint32, len(page))
+	for i := range page {
+		users[i] = page[i].User
 	}
-	return b.appendObject(dst, order)
+	names, err := b.Names(users)
+	if err != nil {
+		return dst, fmt.Errorf("cannot read the names of users: %w", err)
+	}
+	add := b.appendObject
+	if b.Format == CSV {
+		add = b.appendRow
+	}
+	for i := range page {
+		dst = add(dst, &page[i], names[page[i].User])
+	}
+	return dst, nil
 }
 
 // appendRow appends a row of CSV. No field but the name can have a character that needs quotes.
-func (b *Book) appendRow(dst []byte, order *redisx.Order) []byte {
+func (b *Book) appendRow(dst []byte, order *redisx.Order, name string) []byte {
 	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
 	dst = append(dst, ',')
 	dst = strconv.AppendUint(dst, uint64(order.User), 10)
 	dst = append(dst, ',')
-	dst = appendField(dst, string(b.Name(order.User)))
+	dst = appendField(dst, name)
 	dst = append(dst, ',')
 	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return i.Count })
 	dst = append(dst, ',')
@@ -118,14 +147,14 @@ func guard(text string) string {
 }
 
 // appendObject appends a line with an object.
-func (b *Book) appendObject(dst []byte, order *redisx.Order) []byte {
+func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte {
 	dst = append(dst, `{"id":"`...)
 	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
 	dst = append(dst, `","user_id":`...)
 	dst = strconv.AppendUint(dst, uint64(order.User), 10)
 	dst = append(dst, `,"username":`...)
-	name, _ := json.Marshal(string(b.Name(order.User))) // a text never fails
-	dst = append(append(dst, name...), `,"items":[`...)
+	quoted, _ := json.Marshal(name) // a text never fails
+	dst = append(append(dst, quoted...), `,"items":[`...)
 	for i, item := range order.Items {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -18,7 +18,15 @@ import (
 
 func book(format Format, name string) *Book {
 	return &Book{Format: format, Sale: "abcdefgh", Prices: []int64{10, 20, 30},
-		Name: func(uint32) []byte { return []byte(name) }}
+		Names: NamesBy(func(uint32) []byte { return []byte(name) })}
+}
+
+// line is an order as the book has it.
+func line(t *testing.T, b *Book, order redisx.Order) string {
+	t.Helper()
+	text, err := b.AppendPage(nil, []redisx.Order{order})
+	testkit.Must(t, err)
+	return string(text)
 }
 
 var order = redisx.Order{User: 7, Items: []redisx.Item{{Food: 3, Count: 2}, {Food: 1, Count: 1}},
@@ -38,7 +46,7 @@ func TestCSV(t *testing.T) {
 		"é;＝1": `"é;'＝1"`,
 	} {
 		want := "abcdefgh-7,7," + field + ",3=2 1=1,3=30 1=10,70,2026-11-22T10:00:00.005Z\r\n"
-		text := string(book(CSV, name).Append(nil, &order))
+		text := line(t, book(CSV, name), order)
 		if text != want {
 			t.Errorf("name %q:\n got %q\nwant %q", name, text, want)
 		}
@@ -55,7 +63,7 @@ func TestJSONLines(t *testing.T) {
 	if head := b.AppendHead(nil); len(head) > 0 {
 		t.Errorf("head %q", head)
 	}
-	text := string(b.Append(nil, &order))
+	text := line(t, b, order)
 	if !strings.HasSuffix(text, "}\n") || strings.Count(text, "\n") != 1 {
 		t.Errorf("no line: %q", text)
 	}
@@ -160,8 +168,8 @@ func TestReadmeShowsFormats(t *testing.T) {
 		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
 	for _, format := range []Format{CSV, JSONLines} {
 		b := Book{Format: format, Sale: "zv2hq6ya", Prices: []int64{12, 5, 21},
-			Name: func(uint32) []byte { return []byte("user2") }}
-		text := strings.ReplaceAll(string(b.Append(b.AppendHead(nil), &order)), "\r\n", "\n")
+			Names: NamesBy(func(uint32) []byte { return []byte("user2") })}
+		text := strings.ReplaceAll(string(b.AppendHead(nil))+line(t, &b, order), "\r\n", "\n")
 		if !strings.Contains(string(readme), "```\n"+text+"```\n") {
 			t.Errorf("the README does not show\n%s", text)
 		}

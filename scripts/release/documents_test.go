@@ -87,8 +87,8 @@ func checkManual(t *testing.T) {
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	text := words(output(t, nil, "man", "--warnings", "--no-hyphenation", "--no-justification", "-l",
 		filepath.Join(programs, "flashsale.1")))
-	for _, command := range []string{"", "audit", "status", "unlock", "sale", "sale open", "sale close",
-		"sale new", "sale export"} {
+	for _, command := range []string{"", "account", "account list", "account reset", "audit", "status",
+		"unlock", "sale", "sale open", "sale close", "sale new", "sale export"} {
 		help := output(t, nil, "flashsale", append(strings.Fields(command), "-h")...)
 		for line := range strings.Lines(help) {
 			title := !strings.HasPrefix(line, " ")

@@ -68,7 +68,7 @@ func New(cfg Config) *Accounts {
 	a.ended.ttl = cfg.TokenTTL
 	a.redis = pipeline.NewSpread(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{newIDScript, registerScript, passwordScript, endScript, putContactScript,
-			contactsScript},
+			resetScript, contactsScript},
 		Outage: &pipeline.Outage{Effect: "accounts and contacts get 503"},
 	})
 	a.unfolded = sync.OnceValue(func() map[string]struct{} { return unfoldedNames(cfg.EachName) })

@@ -10,7 +10,8 @@ import (
 // for a user, and of part 0 for the two keys that exist once. So each script names keys of one part.
 //
 //	account:<tag>:name:<folded>      hash        the account: id, name, hash, email,   for good   register,
-//	                                             created (Unix ms); the truth                     password
+//	                                             created and closed (Unix ms); the                password,
+//	                                             truth                                            reset
 //	account:<tag>:user:<id>          string      the name of a registered user         for good
 //	account:<tag>:ids                string      how many ids were given               for good   new_id
 //	account:<tag>:ended              sorted set  users by when their tokens ended,     token TTL  end

@@ -1,0 +1,217 @@
+package accounts
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+const firstID = redisx.FirstRegistered
+
+// listed are all names of the pages of a list, and checks the ends of the pages.
+func (a *Accounts) listed(t *testing.T, after uint32, limit int) (names []string) {
+	t.Helper()
+	for pages := 0; ; pages++ {
+		page, next, err := a.List(after, limit)
+		testkit.Must(t, err)
+		for _, u := range page {
+			names = append(names, u.Name)
+			if u.ID <= after || next != 0 && u.ID > next {
+				t.Errorf("user %d on the page from %d to %d", u.ID, after, next)
+			}
+		}
+		if next == 0 {
+			return names
+		}
+		if next != max(after, firstID-1)+uint32(limit) || pages > 100 {
+			t.Fatalf("the page after %d ends at %d", after, next)
+		}
+		after = next
+	}
+}
+
+// The accounts of all parts are listed by id, page by page; an id that was lost is left out.
+func TestList(t *testing.T) {
+	onEach(t, testList)
+	t.Run("two Redis", func(t *testing.T) {
+		testList(t, run(t, config(roomtest.Redis(t), roomtest.Of(redistest.New(t)))))
+	})
+}
+
+func testList(t *testing.T, a *Accounts) {
+	if page, next, err := a.List(0, ListMax); len(page) > 0 || next != 0 || err != nil {
+		t.Errorf("without accounts: %v, %d, %v", page, next, err)
+	}
+	begin := time.Now().Add(-time.Millisecond)
+	_, err := a.Register("Zoë", []byte("password"), "zoe@example.com")
+	testkit.Must(t, err)
+	want := []string{"Zoë"}
+	for i := range 40 {
+		want = append(want, a.join(t, fmt.Sprint("Buyer ", i)).Name)
+	}
+	// A crash, or the loss of a name to another call, leaves an id with or without a name.
+	lost, err := a.newID()
+	testkit.Must(t, err)
+	part, key := userKey("user", lost)
+	testkit.Must(t, a.do(part, pipeline.Command(new(string), "SET", key, "zoë")))
+	_, err = a.newID()
+	testkit.Must(t, err)
+	want = append(want, a.join(t, "last").Name)
+	for _, limit := range []int{1, 2, 7, 43, 44, ListMax} {
+		if got := a.listed(t, 0, limit); !slices.Equal(got, want) {
+			t.Errorf("pages of %d: %q", limit, got)
+		}
+	}
+	if got := a.listed(t, lost, 1); !slices.Equal(got, want[len(want)-1:]) {
+		t.Errorf("from a lost id on: %q", got)
+	}
+	if got := a.listed(t, 1<<32-1, 1); len(got) > 0 {
+		t.Errorf("behind all ids: %q", got)
+	}
+
+	for _, name := range []string{"Zoë", "ZOË", "zoe\u0308"} {
+		found, err := a.Search(name)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s is found as %v, %v", name, found, err)
+		}
+		u := found[0]
+		same(t, name, u.User, User{firstID, "Zoë"})
+		same(t, "e-mail", u.Email, "zoe@example.com")
+		if u.Created.Before(begin) || u.Created.After(time.Now()) || !u.Closed.IsZero() {
+			t.Errorf("created at %v, closed at %v", u.Created, u.Closed)
+		}
+	}
+	for _, name := range []string{"Zoe", "root", "user2", "x", ""} {
+		if found, err := a.Search(name); len(found) > 0 || err != nil {
+			t.Errorf("%q is found as %v, %v", name, found, err)
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	onEach(t, func(t *testing.T, a *Accounts) {
+		u := a.join(t, "Alice")
+		before := time.Now().Add(a.cfg.TokenTTL).Unix()
+		testkit.Must(t, a.Reset(u.ID, []byte("a new password")))
+		if !a.IsEnded(u.ID, before) {
+			t.Error("a token of before is still valid")
+		}
+		_, err := a.Authenticate("alice", []byte("password of Alice"))
+		wants(t, "the lost password", err, ErrWrongPassword)
+		got, err := a.Authenticate("alice", []byte("a new password"))
+		if err != nil || got != u {
+			t.Errorf("the new password: %v, %v", got, err)
+		}
+		wants(t, "a short password", a.Reset(u.ID, []byte("short")), ErrBadPassword)
+		wants(t, "a user of the catalogue", a.Reset(2, []byte("a new password")), ErrCatalogueUser)
+		wants(t, "nobody", a.Reset(u.ID+1, []byte("a new password")), ErrNoUser)
+	})
+}
+
+// Nobody logs in with a closed account, nobody gets its name, and of its contacts nothing is left but what
+// others noted.
+func TestClose(t *testing.T) {
+	onEach(t, func(t *testing.T, a *Accounts) {
+		u := a.join(t, "Alice")
+		friend := a.join(t, "friend")
+		testkit.Must(t, a.PutContact(u.ID, Contact{User: friend.ID, Blocked: true}))
+		testkit.Must(t, a.PutContact(u.ID, Contact{User: 2, Nickname: "two"}))
+		testkit.Must(t, a.PutContact(friend.ID, Contact{User: u.ID, Blocked: true}))
+		begin := time.Now().Add(-time.Millisecond)
+		until := time.Now().Add(a.cfg.TokenTTL).Unix()
+		var closed time.Time
+		for range 2 {
+			testkit.Must(t, a.Close(u.ID))
+			found, err := a.Search("alice")
+			if err != nil || len(found) != 1 || found[0].User != u || found[0].Email != "" ||
+				found[0].Closed.Before(begin) || !closed.IsZero() && !found[0].Closed.Equal(closed) {
+				t.Fatalf("the closed account: %+v, %v", found, err)
+			}
+			closed = found[0].Closed
+		}
+		if !a.IsEnded(u.ID, until) || a.IsEnded(friend.ID, until) {
+			t.Error("not the tokens of the one user have ended")
+		}
+		for _, password := range []string{"password of Alice", ""} {
+			_, err := a.Authenticate("Alice", []byte(password))
+			wants(t, "login", err, ErrWrongPassword)
+		}
+		wants(t, "change of the password", a.SetPassword(u.ID, []byte("password of Alice"), []byte("password")),
+			ErrWrongPassword)
+		wants(t, "reset", a.Reset(u.ID, []byte("password")), ErrClosed)
+		_, err := a.Register("ALICE", []byte("password"), "")
+		wants(t, "the name", err, ErrNameTaken)
+		names, err := a.Names([]uint32{u.ID})
+		if err != nil || names[u.ID] != "Alice" {
+			t.Errorf("the name of the id: %v, %v", names, err)
+		}
+		if list, err := a.Contacts(u.ID); len(list) > 0 || err != nil {
+			t.Errorf("contacts: %v, %v", list, err)
+		}
+		want := []Contact{{User: u.ID, Blocked: true}}
+		if list, err := a.Contacts(friend.ID); err != nil || !slices.Equal(list, want) {
+			t.Errorf("contacts of the other one: %v, %v", list, err)
+		}
+		wants(t, "a user of the catalogue", a.Close(2), ErrCatalogueUser)
+		wants(t, "nobody", a.Close(friend.ID+1), ErrNoUser)
+	})
+}
+
+// The codes of reset.lua, and what it leaves.
+func TestResetScript(t *testing.T) {
+	onEach(t, func(t *testing.T, a *Accounts) {
+		part, key := nameKey("alice")
+		conn := a.redis.Part(part)
+		reset := func() (code int64) {
+			testkit.Must(t, a.do(part, resetScript.Call(&code, []string{key}, "new")))
+			return code
+		}
+		same(t, "without an account", reset(), int64(accountClosed))
+		same(t, "keys after it", roomtest.Ask[int](t, conn, "EXISTS", key), 0)
+		for _, old := range []string{"old", ""} {
+			roomtest.Ask[int](t, conn, "HSET", key, "id", "7", "hash", old)
+			code, want := int64(accountClosed), ""
+			if old != "" {
+				code, want = passwordReset, "new"
+			}
+			same(t, "the hash was "+old, reset(), code)
+			same(t, "the hash is", roomtest.Ask[string](t, conn, "HGET", key, "hash"), want)
+			same(t, "fields", roomtest.Ask[int](t, conn, "HLEN", key), 2)
+		}
+	})
+}
+
+// An account that is closed while its new password is hashed stays closed.
+func TestCloseBesideReset(t *testing.T) {
+	cfg := config(roomtest.Redis(t))
+	var a *Accounts
+	cfg.Hash = func(password, salt []byte) ([hashBytes]byte, error) {
+		if string(password) == "a new password" {
+			testkit.Must(t, a.Close(firstID))
+		}
+		return fastHash(password, salt)
+	}
+	a = run(t, cfg)
+	u := a.join(t, "Alice")
+	wants(t, "reset", a.Reset(u.ID, []byte("a new password")), ErrClosed)
+	_, err := a.Authenticate("Alice", []byte("a new password"))
+	wants(t, "login", err, ErrWrongPassword)
+}
+
+// Without Redis each call of the operator fails.
+func TestOperatorWithoutRedis(t *testing.T) {
+	a := New(config(roomtest.Nowhere()))
+	_, _, list := a.List(0, 1)
+	_, search := a.Search("alice")
+	for what, err := range map[string]error{"list": list, "search": search,
+		"reset": a.Reset(firstID, []byte("password")), "close": a.Close(firstID)} {
+		wants(t, what, err, pipeline.ErrUnavailable)
+	}
+}
