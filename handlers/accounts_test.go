@@ -297,7 +297,8 @@ func TestAccountsBounds(t *testing.T) {
 	s.expect(t, 0, "POST", "/login", login("alice", "too many"), 429, tooMany)
 	s.expect(t, 0, "POST", "/users", registration("bob", "password"), 403, accountsFull)
 	for user := uint32(3); user < 1003; user++ {
-		testkit.Must(t, a.PutContact(2, accounts.Contact{User: user}))
+		_, err := a.PutContact(2, user, accounts.ContactChange{})
+		testkit.Must(t, err)
 	}
 	s.expect(t, 2, "PUT", "/contacts/alice", `{"blocked":true,"nickname":""}`, 403, noMoreContacts)
 }
