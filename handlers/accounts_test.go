@@ -22,6 +22,7 @@ const (
 	first = redisx.FirstRegistered // the id of the first user who registers
 
 	badName        = `{"code":"INVALID_NAME","message":"用户名须为3至32个可见字符，且不能全为数字"}`
+	mixedName      = `{"code":"MIXED_NAME","message":"用户名不能混用不同文字的字母"}`
 	badPassword    = `{"code":"INVALID_PASSWORD","message":"密码须为8个字符至256字节"}`
 	badEmail       = `{"code":"INVALID_EMAIL","message":"邮箱地址无效"}`
 	nameIsTaken    = `{"code":"NAME_TAKEN","message":"用户名已被使用"}`
@@ -110,6 +111,7 @@ func TestRegister(t *testing.T) {
 		for _, name := range []string{"", "ab", "1234", "a\tb", "a\u200bbc", strings.Repeat("x", 33)} {
 			s.expect(t, 0, "POST", "/users", registration(name, "12345678"), 400, badName)
 		}
+		s.expect(t, 0, "POST", "/users", registration("r\u043eot", "12345678"), 400, mixedName)
 		for _, password := range []string{"", "1234567", strings.Repeat("p", 257)} {
 			s.expect(t, 0, "POST", "/users", registration("carol", password), 400, badPassword)
 		}

@@ -66,6 +66,7 @@ var (
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
+	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
 	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
 	errBadEmail          = newFailure(400, "INVALID_EMAIL", "邮箱地址无效")
 	errNameTaken         = newFailure(409, "NAME_TAKEN", "用户名已被使用")
@@ -106,7 +107,7 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
-	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
+	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
 	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
@@ -127,6 +128,7 @@ var outcomes = []struct {
 	{traffic.ErrBadRange, errBadRange},
 	{traffic.ErrNoKey, errNoTraffic},
 	{accounts.ErrBadName, errBadName},
+	{accounts.ErrMixedName, errMixedName},
 	{accounts.ErrBadPassword, errBadPassword},
 	{accounts.ErrBadEmail, errBadEmail},
 	{accounts.ErrNameTaken, errNameTaken},
