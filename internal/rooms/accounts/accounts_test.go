@@ -183,6 +183,31 @@ func TestSetPassword(t *testing.T) {
 	wants(t, "the new password", err, nil)
 }
 
+// While as many users have logged out everywhere as may, a password stays as it is, and so do the tokens. Who
+// is among these users may change the password again.
+func TestSetPasswordWhileEndsAreFull(t *testing.T) {
+	a := run(t, config(roomtest.Redis(t)))
+	alice, bob := a.join(t, "Alice"), a.join(t, "Bob")
+	fresh := []byte("another password")
+	testkit.Must(t, a.SetPassword(bob.ID, []byte("password of Bob"), fresh))
+	a.fillEnds(t, 1, endedMax-1)
+	before := time.Now().Add(time.Hour).Unix()
+	wants(t, "one more", a.SetPassword(alice.ID, []byte("password of Alice"), fresh), ErrTooManyEnded)
+	wants(t, "a log out", a.EndTokens(alice.ID), ErrTooManyEnded)
+	same(t, "the token of before has ended", a.IsEnded(alice.ID, before), false)
+	_, err := a.Authenticate("alice", []byte("password of Alice"))
+	wants(t, "the password of before", err, nil)
+	wants(t, "one of them", a.SetPassword(bob.ID, fresh, []byte("password of Bob")), nil)
+}
+
+// fillEnds lets the users with these ids end their tokens now.
+func (a *Accounts) fillEnds(t *testing.T, from, to uint32) {
+	t.Helper()
+	const fill = `for i = ARGV[2], ARGV[3] do redis.call('ZADD', KEYS[1], ARGV[1], i) end`
+	testkit.Must(t, a.do(onePart, pipeline.Command(new(any), "EVAL", fill, "1", endedKey,
+		strconv.FormatInt(time.Now().UnixMilli(), 10), idText(from), idText(to))))
+}
+
 // A token that was minted before is refused on every server within a second, one that was minted after is
 // not; after a restart too, until the old one would have expired.
 func TestEndTokens(t *testing.T) {
@@ -237,10 +262,7 @@ func TestLastToken(t *testing.T) {
 func TestManyEnds(t *testing.T) {
 	redis := roomtest.Redis(t)
 	const users = 2*endedPage + 10
-	one := run(t, config(redis)).redis.Part(onePart)
-	now := time.Now().UnixMilli()
-	fill := `for i = 1, ` + idText(users) + ` do redis.call('ZADD', KEYS[1], ARGV[1], i) end`
-	testkit.Must(t, one.Do(pipeline.Command(new(any), "EVAL", fill, "1", endedKey, strconv.FormatInt(now, 10))))
+	run(t, config(redis)).fillEnds(t, 1, users)
 	a := run(t, config(redis))
 	before := time.Now().Unix()
 	testkit.Until(t, "all ends", func() bool {
