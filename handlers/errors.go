@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -23,6 +25,13 @@ type failure struct {
 
 func newFailure(status int, code, message string) *failure {
 	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
+}
+
+// nobody is errUserNotFound with the text for which there is no user: a call may name many.
+func nobody(text string) *failure {
+	const longest = 128 // bytes of a name
+	message, _ := json.Marshal("用户不存在：" + strings.ToValidUTF8(text[:min(len(text), longest)], ""))
+	return &failure{errUserNotFound.status, fmt.Appendf(nil, `{"code":"USER_NOT_FOUND","message":%s}`, message)}
 }
 
 var (
@@ -107,7 +116,8 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
-	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
+	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
+	errTooManyEnded,
 	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,

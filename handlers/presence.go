@@ -20,8 +20,8 @@ func Presence(room *presence.Presence) Room {
 	return func(s *Server) []Route {
 		r := presenceCalls{s, room}
 		return []Route{
-			{"POST", "/presence", s.user, slow, r.beat},
-			{"PUT", "/presence", s.user, slow, r.change},
+			{"POST", "/presence", s.chats(s.user), slow, r.beat},
+			{"PUT", "/presence", s.chats(s.user), slow, r.change},
 		}
 	}
 }

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,9 +81,10 @@ func TestRaceForAName(t *testing.T) {
 	racing.Wait()
 	same(t, "winners", won.Load(), int64(1))
 	a := run(t, config(redis))
-	user, err := a.Find("zoë")
+	users, err := a.Find("zoë")
 	testkit.Must(t, err)
-	names, err := a.Names([]uint32{user})
+	user := users[0]
+	names, err := a.Names(users)
 	testkit.Must(t, err)
 	if Fold(names[user]) != "zoë" {
 		t.Errorf("user %d is %q", user, names[user])
@@ -107,9 +109,9 @@ func TestCrashWhileRegistering(t *testing.T) {
 	testkit.Must(t, a.do(part, pipeline.Command(new(string), "SET", key, "alice")))
 	alice := a.join(t, "alice")
 	same(t, "id after the lost one", alice.ID, lost+1)
-	user, err := a.Find("ALICE")
+	users, err := a.Find("ALICE")
 	testkit.Must(t, err)
-	same(t, "found", user, alice.ID)
+	same(t, "found", users[0], alice.ID)
 }
 
 // As many accounts as there may be: one less than needed here.
@@ -183,8 +185,8 @@ func TestSetPassword(t *testing.T) {
 	wants(t, "the new password", err, nil)
 }
 
-// While as many users have logged out everywhere as may, a password stays as it is, and so do the tokens. Who
-// is among these users may change the password again.
+// While as many users have logged out everywhere as may, a password stays as it is, and so do the tokens.
+// Who is among these users may change the password again.
 func TestSetPasswordWhileEndsAreFull(t *testing.T) {
 	a := run(t, config(roomtest.Redis(t)))
 	alice, bob := a.join(t, "Alice"), a.join(t, "Bob")
@@ -309,8 +311,26 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "4", "99999999999", "nobody", "User2", "", "x", "2147483700"} {
-		if got, err := a.Resolve(text); !errors.Is(err, ErrNoUser) {
+		got, err := a.Resolve(text)
+		if unknown := (*NoUserError)(nil); !errors.As(err, &unknown) || unknown.Text != text ||
+			!errors.Is(err, ErrNoUser) {
 			t.Errorf("%q is %v, %v", text, got, err)
 		}
+	}
+}
+
+// Many are found at once, in their order; the first one that is nobody is named.
+func TestFind(t *testing.T) { onEach(t, testFind) }
+
+func testFind(t *testing.T, a *Accounts) {
+	alice, bob := a.join(t, "Alice"), a.join(t, "bob")
+	got, err := a.Find("bob", "2147483700", "root", "alice", "7", "BOB")
+	testkit.Must(t, err)
+	same(t, "found", fmt.Sprint(got), fmt.Sprint([]uint32{bob.ID, 2147483700, 1, alice.ID, 7, bob.ID}))
+	_, err = a.Find("bob", "carol", "dave")
+	same(t, "nobody", fmt.Sprint(err), "no user has this name or id: carol")
+	got, err = a.Find()
+	if err != nil || len(got) != 0 {
+		t.Errorf("nothing asked: %v, %v", got, err)
 	}
 }

@@ -50,8 +50,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"r\u043eot", "\u0430dmin", "\u03bfdysseus", "user\u04352", "анна\u03bf", "µTorrent", "Ωmega", "김さん", "李김さ", "aش2",
-		"ro\u1e9eo\u0455", "ab\u0345c",
+		"r\u043eot", "\u0430dmin", "\u03bfdysseus", "user\u04352", "анна\u03bf", "µTorrent", "Ωmega", "김さん",
+		"李김さ", "aش2", "ro\u1e9eo\u0455", "ab\u0345c",
 	} {
 		if shown, _, err := display(name); !errors.Is(err, ErrMixedName) {
 			t.Errorf("%q is taken as %q, %v", name, shown, err)
