@@ -49,6 +49,10 @@ func AppendPresence(b []byte, visible bool, contacts []presence.Status) []byte {
 		}
 		b = append(b, `{"user_id":`...)
 		b = strconv.AppendUint(b, uint64(c.User), 10)
+		if c.Unknown {
+			b = append(b, `,"online":null,"last_seen":null}`...)
+			continue
+		}
 		b = append(b, `,"online":`...)
 		b = strconv.AppendBool(b, c.Online)
 		b = append(b, `,"last_seen":`...)
