@@ -30,15 +30,16 @@ func Accounts(a *accounts.Accounts) Room {
 	return func(s *Server) []Route {
 		s.accounts = a
 		r := accountsCalls{s, a}
+		user := s.chats(s.user)
 		return []Route{
 			{"POST", "/users", s.anybody, takes(accountBodyMax), r.register},
-			{"GET", "/users", s.user, slow, r.listNames},
-			{"PUT", "/users/me/password", s.user, takes(accountBodyMax), r.setPassword},
-			{"DELETE", "/users/me/tokens", s.user, slow, r.endTokens},
-			{"GET", "/contacts", s.user, slow, r.listContacts},
-			{"GET", "/contacts/:user", s.user, slow, r.showContact},
-			{"PUT", "/contacts/:user", s.user, slow, r.putContact},
-			{"DELETE", "/contacts/:user", s.user, slow, r.deleteContact},
+			{"GET", "/users", user, slow, r.listNames},
+			{"PUT", "/users/me/password", user, takes(accountBodyMax), r.setPassword},
+			{"DELETE", "/users/me/tokens", user, slow, r.endTokens},
+			{"GET", "/contacts", user, slow, r.listContacts},
+			{"GET", "/contacts/:user", user, slow, r.showContact},
+			{"PUT", "/contacts/:user", user, slow, r.putContact},
+			{"DELETE", "/contacts/:user", user, slow, r.deleteContact},
 			{"GET", "/admin/users", s.root, slow, r.listRegistered},
 			{"PUT", "/admin/users/:user/password", s.root, takes(accountBodyMax), r.resetPassword},
 			{"DELETE", "/admin/users/:user", s.root, slow, r.closeAccount},
@@ -68,7 +69,7 @@ func (r accountsCalls) register(ctx *fasthttp.RequestCtx, c Call) {
 	if r.isRefused(ctx, limits.Register, who) {
 		return
 	}
-	r.record(ctx, limits.Register, who)
+	r.record(ctx, limits.Register, who, 1)
 	var user accounts.User
 	err := r.hash(ctx, func() (err error) {
 		user, err = r.accounts.Register(string(name), password, string(email))

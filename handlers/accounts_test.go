@@ -22,13 +22,13 @@ const (
 	first = redisx.FirstRegistered // the id of the first user who registers
 
 	badName        = `{"code":"INVALID_NAME","message":"用户名须为3至32个可见字符，且不能全为数字"}`
+	mixedName      = `{"code":"MIXED_NAME","message":"用户名不能混用不同文字的字母"}`
 	badPassword    = `{"code":"INVALID_PASSWORD","message":"密码须为8个字符至256字节"}`
 	badEmail       = `{"code":"INVALID_EMAIL","message":"邮箱地址无效"}`
 	nameIsTaken    = `{"code":"NAME_TAKEN","message":"用户名已被使用"}`
 	accountsFull   = `{"code":"ACCOUNTS_FULL","message":"注册人数已满"}`
 	catalogueUser  = `{"code":"CATALOGUE_USER","message":"目录用户由目录管理"}`
 	noBuyer        = `{"code":"REGISTERED_NOT_ALLOWED","message":"注册用户不能参加本次抢购"}`
-	userNotFound   = `{"code":"USER_NOT_FOUND","message":"用户不存在"}`
 	noContact      = `{"code":"CONTACT_NOT_FOUND","message":"联系人不存在"}`
 	badContact     = `{"code":"INVALID_CONTACT","message":"联系人不能是自己，备注最多64个可见字符"}`
 	badPage        = `{"code":"INVALID_PAGE","message":"分页参数无效"}`
@@ -110,6 +110,7 @@ func TestRegister(t *testing.T) {
 		for _, name := range []string{"", "ab", "1234", "a\tb", "a\u200bbc", strings.Repeat("x", 33)} {
 			s.expect(t, 0, "POST", "/users", registration(name, "12345678"), 400, badName)
 		}
+		s.expect(t, 0, "POST", "/users", registration("r\u043eot", "12345678"), 400, mixedName)
 		for _, password := range []string{"", "1234567", strings.Repeat("p", 257)} {
 			s.expect(t, 0, "POST", "/users", registration("carol", password), 400, badPassword)
 		}
@@ -228,10 +229,11 @@ func TestContacts(t *testing.T) {
 		for _, query := range []string{"limit=0", "limit=101", "limit=x", "after=-1", "after=4294967296"} {
 			s.expect(t, 2, "GET", "/contacts?"+query, "", 400, badPage)
 		}
-		for _, user := range []string{"nobody", "99", "99999999999", "Zo%C3%AB", "a%2Fb"} {
-			s.expect(t, 2, "PUT", "/contacts/"+user, `{"blocked":true,"nickname":""}`, 404, userNotFound)
-			s.expect(t, 2, "GET", "/contacts/"+user, "", 404, userNotFound)
-			s.expect(t, 2, "DELETE", "/contacts/"+user, "", 404, userNotFound)
+		for user, text := range map[string]string{"nobody": "nobody", "99": "99", "99999999999": "99999999999",
+			"Zo%C3%AB": "Zoë", "a%2Fb": "a%2Fb"} {
+			s.expectFailure(t, 2, "PUT", "/contacts/"+user, `{"blocked":true,"nickname":""}`, nobody(text))
+			s.expectFailure(t, 2, "GET", "/contacts/"+user, "", nobody(text))
+			s.expectFailure(t, 2, "DELETE", "/contacts/"+user, "", nobody(text))
 		}
 		s.expect(t, 2, "PUT", "/contacts/2", `{"blocked":true,"nickname":""}`, 400, badContact)
 		s.expect(t, 2, "PUT", "/contacts/3", `{"blocked":true,"nickname":"`+strings.Repeat("x", 65)+`"}`, 400,
@@ -295,7 +297,8 @@ func TestAccountsBounds(t *testing.T) {
 	s.expect(t, 0, "POST", "/login", login("alice", "too many"), 429, tooMany)
 	s.expect(t, 0, "POST", "/users", registration("bob", "password"), 403, accountsFull)
 	for user := uint32(3); user < 1003; user++ {
-		testkit.Must(t, a.PutContact(2, accounts.Contact{User: user}))
+		_, err := a.PutContact(2, user, accounts.ContactChange{})
+		testkit.Must(t, err)
 	}
 	s.expect(t, 2, "PUT", "/contacts/alice", `{"blocked":true,"nickname":""}`, 403, noMoreContacts)
 }

@@ -53,7 +53,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, errFoodNotFound)
 		return
 	}
-	s.record(ctx, limits.Cart, who)
+	s.record(ctx, limits.Cart, who, 1)
 	if s.mustWait(ctx, s.adds.Add(c.user, timeOf(ctx))) {
 		return
 	}

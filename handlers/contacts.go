@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"errors"
-
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/accounts"
@@ -92,11 +90,17 @@ func (r accountsCalls) putContact(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, f)
 		return
 	}
-	blocked, ok1 := members[0].boolean()
-	nickname, ok2 := members[1].string()
-	hasBlocked, hasNickname := members[0].kind != 0, members[1].kind != 0
-	if !ok1 && hasBlocked || !ok2 && hasNickname || members[1].replaced ||
-		!hasBlocked && !hasNickname {
+	blocked, isSwitch := members[0].boolean()
+	nickname, isText := members[1].string()
+	var change accounts.ContactChange
+	if members[0].kind != 0 {
+		change.Blocked = &blocked
+	}
+	if text := string(nickname); members[1].kind != 0 {
+		change.Nickname = &text
+	}
+	if change == (accounts.ContactChange{}) || change.Blocked != nil && !isSwitch ||
+		change.Nickname != nil && (!isText || members[1].replaced) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
@@ -104,21 +108,8 @@ func (r accountsCalls) putContact(ctx *fasthttp.RequestCtx, c Call) {
 	if !ok {
 		return
 	}
-	contact := accounts.Contact{User: user.ID, Blocked: blocked, Nickname: string(nickname)}
-	if !hasBlocked || !hasNickname {
-		known, err := r.accounts.Contact(c.user, user.ID)
-		if err != nil && !errors.Is(err, accounts.ErrNoContact) {
-			r.replyOutcome(ctx, err)
-			return
-		}
-		if !hasBlocked {
-			contact.Blocked = known.Blocked
-		}
-		if !hasNickname {
-			contact.Nickname = known.Nickname
-		}
-	}
-	if err := r.accounts.PutContact(c.user, contact); err != nil {
+	contact, err := r.accounts.PutContact(c.user, user.ID, change)
+	if err != nil {
 		r.replyOutcome(ctx, err)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -25,6 +26,13 @@ type failure struct {
 func newFailure(status int, code, message string) *failure {
 	text, _ := json.Marshal(message) // a string can always be written
 	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%s}`, code, text)}
+}
+
+// nobody is errUserNotFound with the text for which there is no user: a call may name many.
+func nobody(text string) *failure {
+	const longest = 128 // bytes of a name
+	message, _ := json.Marshal("用户不存在：" + strings.ToValidUTF8(text[:min(len(text), longest)], ""))
+	return &failure{errUserNotFound.status, fmt.Appendf(nil, `{"code":"USER_NOT_FOUND","message":%s}`, message)}
 }
 
 var (
@@ -70,6 +78,7 @@ var (
 	errBadAdd            = newFailure(400, "INVALID_ADD", "add 不能为 0，且绝对值不能超过 1000000000")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
+	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
 	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
 	errBadEmail          = newFailure(400, "INVALID_EMAIL", "邮箱地址无效")
 	errNameTaken         = newFailure(409, "NAME_TAKEN", "用户名已被使用")
@@ -111,8 +120,8 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errBadAdd, errBadFormat,
-	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errAccountClosed,
-	errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
+	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
+	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
 	errRepeated, errNoMessage, errHistory, errInternal,
@@ -132,6 +141,7 @@ var outcomes = []struct {
 	{traffic.ErrBadRange, errBadRange},
 	{traffic.ErrNoKey, errNoTraffic},
 	{accounts.ErrBadName, errBadName},
+	{accounts.ErrMixedName, errMixedName},
 	{accounts.ErrBadPassword, errBadPassword},
 	{accounts.ErrBadEmail, errBadEmail},
 	{accounts.ErrNameTaken, errNameTaken},

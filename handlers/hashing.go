@@ -19,10 +19,12 @@ type hashing struct {
 	networks map[netip.Addr]int
 }
 
-// networkOf is an IPv4 address, or the network of a customer with IPv6.
+// networkOf is an IPv4 address, or the largest network that a customer with IPv6 gets: it has 65,536 of /64,
+// of which four would fill the queue. Honest neighbours in it wait for their turn only.
 func networkOf(address netip.Addr) netip.Addr {
+	const largest = 48 // bits
 	if address = address.Unmap(); address.Is6() {
-		if network, err := address.WithZone("").Prefix(64); err == nil {
+		if network, err := address.WithZone("").Prefix(largest); err == nil {
 			return network.Addr()
 		}
 	}

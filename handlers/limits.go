@@ -54,9 +54,17 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 		who.Address = s.clientAddress(ctx)
 	}
 	d, refused := s.limits.Refused(event, who, now)
+	if refused {
+		s.replyRefused(ctx, event, who, d)
+	}
+	return refused
+}
+
+// replyRefused answers a call that a rate limit refuses.
+func (s *Server) replyRefused(
+	ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, d limits.Decision,
+) {
 	switch {
-	case !refused:
-		return false
 	case d.Remaining == limits.Unknown:
 		reply(ctx, errUnavailable)
 	case who.VK != 0: // VK would send it again
@@ -68,7 +76,22 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 		s.logLimited(ctx, event, who, d)
 	}
 	s.countOverLimit([]byte(limits.Name(event)))
-	return true
+}
+
+// chats is another access for the calls of the conversation, as often as the rates of chat let them pass.
+func (s *Server) chats(other access) access {
+	return func(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+		user, ok = other(ctx)
+		if !ok || s.limits == nil {
+			return user, ok
+		}
+		who := limits.Who{ID: user, Address: s.clientAddress(ctx)}
+		d, refused := s.limits.Take(limits.Chat, who, timeOf(ctx))
+		if refused {
+			s.replyRefused(ctx, limits.Chat, who, d)
+		}
+		return user, !refused
+	}
 }
 
 // logLimited logs that a rate limit refuses calls, and details of the last call. Of a name it logs only the
@@ -88,8 +111,8 @@ func (s *Server) logLimited(
 		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second))
 }
 
-// record counts an event for its rate limits, without waiting.
-func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) {
+// record counts an event for its rate limits, some times, without waiting.
+func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, times int) {
 	if s.limits == nil {
 		return
 	}
@@ -98,7 +121,7 @@ func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits
 	} else if byAddress && who.VK == 0 {
 		who.Address = s.clientAddress(ctx)
 	}
-	s.limits.Record(event, who)
+	s.limits.Record(event, who, times)
 }
 
 // check decides on a call of another program and counts it.

@@ -60,7 +60,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 
 // refuseLogin answers a login with a wrong name or password.
 func (s *Server) refuseLogin(ctx *fasthttp.RequestCtx, who limits.Who) {
-	s.record(ctx, limits.LoginFailed, who)
+	s.record(ctx, limits.LoginFailed, who, 1)
 	if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
 		slog.Warn("logins are refused: wrong name or password",
 			"refused", n, "last_from", s.clientAddress(ctx))

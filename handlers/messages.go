@@ -11,9 +11,6 @@ import (
 	"flashsale/internal/rooms/threads"
 )
 
-// messageBytesMax is for a message of 4 KB of which each byte is escaped.
-const messageBytesMax = 32 << 10
-
 // messageBody is a message.
 type messageBody struct {
 	ID      int64  `json:"id"`
@@ -58,7 +55,7 @@ func (r threadCalls) postTo(ctx *fasthttp.RequestCtx, user uint32, thread string
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	r.record(ctx, limits.Message, who)
+	r.record(ctx, limits.Message, who, 1)
 	if r.Repeated != nil && len(content) <= threads.ContentMax {
 		if often, err := r.Repeated(user, string(content)); err == nil && often { // that room may be away
 			reply(ctx, errRepeated)

@@ -38,7 +38,7 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, f)
 		return
 	}
-	s.record(ctx, limits.Order, who)
+	s.record(ctx, limits.Order, who, 1)
 	s.cfg.Sale.PlaceOrder(c.user, cart, key, c.later(ctx, (*Server).placed))
 }
 

@@ -20,8 +20,8 @@ func Presence(room *presence.Presence) Room {
 	return func(s *Server) []Route {
 		r := presenceCalls{s, room}
 		return []Route{
-			{"POST", "/presence", s.user, slow, r.beat},
-			{"PUT", "/presence", s.user, slow, r.change},
+			{"POST", "/presence", s.chats(s.user), slow, r.beat},
+			{"PUT", "/presence", s.chats(s.user), slow, r.change},
 		}
 	}
 }
@@ -49,6 +49,10 @@ func AppendPresence(b []byte, visible bool, contacts []presence.Status) []byte {
 		}
 		b = append(b, `{"user_id":`...)
 		b = strconv.AppendUint(b, uint64(c.User), 10)
+		if c.Unknown {
+			b = append(b, `,"online":null,"last_seen":null}`...)
+			continue
+		}
 		b = append(b, `,"online":`...)
 		b = strconv.AppendBool(b, c.Online)
 		b = append(b, `,"last_seen":`...)

@@ -2,10 +2,12 @@ package handlers
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/presence"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
@@ -78,6 +80,20 @@ func TestPresenceOfNobody(t *testing.T) {
 	if want := `{"user_id":2147483655,"online":false,"last_seen":null}`; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s in it", got, want)
 	}
+}
+
+// A contact whose Redis does not answer is neither online nor offline.
+func TestPresenceUnknown(t *testing.T) {
+	got := AppendPresence(nil, true, []presence.Status{{User: 7, Unknown: true}, {User: 8, Online: true,
+		Seen: time.UnixMilli(1764000000999)}})
+	const want = `{"visible":true,"contacts":[{"user_id":7,"online":null,"last_seen":null},` +
+		`{"user_id":8,"online":true,"last_seen":"2025-11-24T16:00:00Z"}]}`
+	if string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	d := readDescription(t)
+	testkit.Must(t, d.Check(openapi.Reply{Method: "POST", Target: "/presence", Status: 200, Body: got,
+		Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"x"}}}))
 }
 
 func TestPresenceWithoutRedis(t *testing.T) {

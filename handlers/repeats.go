@@ -50,7 +50,7 @@ func (r *repeatsCalls) countText(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	if c.user != 0 {
-		r.record(ctx, limits.Message, who)
+		r.record(ctx, limits.Message, who, 1)
 	}
 	count, err := r.counter.Count(string(text))
 	switch {

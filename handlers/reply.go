@@ -1,7 +1,11 @@
 package handlers
 
 import (
+	"errors"
+
 	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/rooms/accounts"
 )
 
 // scratchBytes is room on the stack for a reply, so that the hot replies do not allocate.
@@ -36,8 +40,13 @@ var (
 // An error that the table of outcomes does not have is a bug and logged here.
 func (s *Server) replyOutcome(ctx *fasthttp.RequestCtx, err error) {
 	f := failureOf(err)
-	if f == errInternal {
+	switch f {
+	case errInternal:
 		s.logFault(ctx, "error", err)
+	case errUserNotFound:
+		if unknown := (*accounts.NoUserError)(nil); errors.As(err, &unknown) {
+			f = nobody(unknown.Text)
+		}
 	}
 	reply(ctx, f)
 }

@@ -37,7 +37,7 @@ const (
 	headersMax   = 100     // browsers send about twenty
 	bodyBytesMax = 1 << 10 // name and password; a few calls take more, see the table
 
-	longestBodyMax = 32 << 10 // of calls other than VK's: 4096 letters, most as six bytes
+	longestBodyMax = 32 << 10 // of calls other than VK's: 4096 letters, most as six bytes; 200 names
 	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
 
 	// An event of VK with 40 messages: one and those that it quotes. A text has at most 4096 letters, and VK

@@ -1,21 +1,20 @@
 package handlers
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/threads"
 )
 
 // Conversation is what the calls of the conversations need.
 type Conversation struct {
 	Threads *threads.Threads
-	// Find finds a user by name, or returns accounts.ErrNoUser.
-	Find func(name string) (uint32, error)
+	Find    func(texts ...string) (users []uint32, err error) // see accounts.Find
 	// Repeated reports whether a user has sent the same text too often; nil: no text is.
 	Repeated func(user uint32, text string) (bool, error)
 	Pace     time.Duration // slow mode of the room, 0 for none
@@ -33,19 +32,21 @@ type threadCalls struct {
 func Threads(c Conversation) Room {
 	return func(s *Server) []Route {
 		r := threadCalls{s, c}
+		user, anybody := s.chats(s.user), s.chats(s.anybody)
 		return []Route{
-			{"POST", "/threads", s.user, takes(8 << 10), r.start},
-			{"GET", "/threads", s.user, slow, r.list},
-			{"GET", "/threads/:id", s.user, slow, r.show},
-			{"PATCH", "/threads/:id", s.user, slow, r.change},
-			{"GET", "/threads/:id/members", s.user, slow, r.listMembers},
-			{"PUT", "/threads/:id/members/:user", s.user, slow, r.addMember},
-			{"DELETE", "/threads/:id/members/:user", s.user, slow, r.removeMember},
-			{"POST", "/threads/:id/messages", s.user, takes(messageBytesMax), r.post},
-			{"GET", "/threads/:id/messages", s.user, slow, r.listMessages},
-			{"GET", "/rooms/sale", s.anybody, slow, r.showRoom},
-			{"POST", "/rooms/sale/messages", s.user, takes(messageBytesMax), r.postInRoom},
-			{"GET", "/rooms/sale/messages", s.anybody, slow, r.listRoom},
+			{"POST", "/threads", user, takes(longestBodyMax), r.start},
+			{"GET", "/threads", user, slow, r.list},
+			{"GET", "/threads/:id", user, slow, r.show},
+			{"PATCH", "/threads/:id", user, slow, r.change},
+			{"GET", "/threads/:id/members", user, slow, r.listMembers},
+			{"PUT", "/threads/:id/members", user, takes(longestBodyMax), r.addMembers},
+			{"PUT", "/threads/:id/members/:user", user, slow, r.addMember},
+			{"DELETE", "/threads/:id/members/:user", user, slow, r.removeMember},
+			{"POST", "/threads/:id/messages", s.user, takes(longestBodyMax), r.post},
+			{"GET", "/threads/:id/messages", user, slow, r.listMessages},
+			{"GET", "/rooms/sale", anybody, slow, r.showRoom},
+			{"POST", "/rooms/sale/messages", s.user, takes(longestBodyMax), r.postInRoom},
+			{"GET", "/rooms/sale/messages", anybody, slow, r.listRoom},
 			{"DELETE", "/rooms/sale/messages/:message", s.root, slow, r.eraseMessage},
 			{"PUT", "/rooms/sale/pin", s.root, slow, r.pinMessage},
 			{"DELETE", "/rooms/sale/pin", s.root, slow, r.unpinMessage},
@@ -99,29 +100,29 @@ func (r threadCalls) fail(ctx *fasthttp.RequestCtx, err error) {
 
 // start starts a thread, or finds it.
 func (r threadCalls) start(ctx *fasthttp.RequestCtx, c Call) {
+	if r.isRefused(ctx, limits.Invite, limits.Who{ID: c.user}) {
+		return
+	}
 	members := [4]member{{name: "participants"}, {name: "group"}, {name: "history"}, {name: "key"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
 		return
 	}
-	var s threads.Start
-	var ids []*uint32 // nil is null, which is no number
+	texts, isList := members[0].users()
 	group, isGroup := members[1].boolean()
 	history, hasHistory := members[2].boolean()
 	key, isKey := members[3].string()
-	ok := json.Unmarshal(members[0].raw, &ids) == nil && ids != nil && (isGroup || members[1].kind == 0) &&
-		(hasHistory || members[2].kind == 0) && (isKey || members[3].kind == 0)
-	for _, id := range ids {
-		if ok = ok && id != nil; ok {
-			s.Participants = append(s.Participants, *id)
-		}
-	}
-	if !ok {
+	if !isList || !isGroup && members[1].kind != 0 || !hasHistory && members[2].kind != 0 ||
+		!isKey && members[3].kind != 0 {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	s.Group, s.History, s.Key = group, history, string(key)
-	t, err := r.Threads.Start(c.user, s)
+	users, ok := r.invited(ctx, c, texts)
+	if !ok {
+		return
+	}
+	t, err := r.Threads.Start(c.user,
+		threads.Start{Participants: users, Group: group, History: history, Key: string(key)})
 	r.replyThread(ctx, t, err)
 }
 
@@ -198,88 +199,6 @@ func (r threadCalls) change(ctx *fasthttp.RequestCtx, c Call) {
 	}
 	t, err := r.Threads.Change(c.param("id"), c.user, change)
 	r.replyThread(ctx, t, err)
-}
-
-// listMembers sends some members of a thread.
-func (r threadCalls) listMembers(ctx *fasthttp.RequestCtx, c Call) {
-	cursor, ok1 := numberOf(ctx, "cursor", 0, 1<<64-1, 0)
-	limit, ok2 := numberOf(ctx, "limit", 1, threads.PageMax, threads.PageMax)
-	if !ok1 || !ok2 {
-		reply(ctx, errBadPage)
-		return
-	}
-	found, next, err := r.Threads.Members(c.param("id"), c.user, cursor, int(limit))
-	if err != nil {
-		r.fail(ctx, err)
-		return
-	}
-	type memberBody struct {
-		User uint32       `json:"user_id"`
-		Role threads.Role `json:"role"`
-	}
-	body := struct {
-		Members []memberBody `json:"members"`
-		Next    string       `json:"next"` // cursor= of the next page, "" at the end; it has 64 bits
-	}{Members: []memberBody{}}
-	for _, m := range found {
-		body.Members = append(body.Members, memberBody(m))
-	}
-	if next != 0 {
-		body.Next = strconv.FormatUint(next, 10)
-	}
-	r.replyJSON(ctx, body, nil)
-}
-
-// addMember makes a user a member of a group. The body, {"role":"owner"}, may be missing.
-func (r threadCalls) addMember(ctx *fasthttp.RequestCtx, c Call) {
-	role := threads.Member
-	if body := ctx.PostBody(); len(body) > 0 {
-		members := [1]member{{name: "role"}}
-		if f := readBody(body, members[:]); f != nil {
-			reply(ctx, f)
-			return
-		}
-		text, isText := members[0].string()
-		role = threads.Role(text)
-		if !isText || role != threads.Owner && role != threads.Member {
-			reply(ctx, errMalformedJSON)
-			return
-		}
-	}
-	if user, ok := r.userOfPath(ctx, c); ok {
-		r.replyDone(ctx, r.Threads.Add(c.param("id"), c.user, user, role))
-	}
-}
-
-// removeMember takes a user out of a group; the caller leaves.
-func (r threadCalls) removeMember(ctx *fasthttp.RequestCtx, c Call) {
-	user, ok := r.userOfPath(ctx, c)
-	if !ok {
-		return
-	}
-	err := r.Threads.Remove(c.param("id"), c.user, user)
-	if err == nil && r.Removed != nil {
-		err = r.Removed(c.param("id"))
-	}
-	r.replyDone(ctx, err)
-}
-
-// userOfPath is the user whom the path names by id, by name, or as me; false if it has answered.
-func (r threadCalls) userOfPath(ctx *fasthttp.RequestCtx, c Call) (user uint32, ok bool) {
-	text := c.param("user")
-	if text == "me" {
-		return c.user, true
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	if user = uint32(n); err != nil {
-		user, err = r.Find(text)
-	} else if user == 0 {
-		err = threads.ErrNoUser
-	}
-	if err != nil {
-		r.fail(ctx, err)
-	}
-	return user, err == nil
 }
 
 // replyDone answers 204, or with the failure.

@@ -1,13 +1,18 @@
 package handlers
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/testkit"
+	"flashsale/redisx/redistest"
 )
 
 // threadsAt is the time of all that is stored.
@@ -22,7 +27,7 @@ func (s *shop) withThreads(t *testing.T) {
 		Pace: 2 * time.Second, Sale: s.cfg.Sale.ID(), Now: now,
 		Exist: func(users []uint32) (bool, error) {
 			for _, user := range users {
-				if user > 20 {
+				if user > 1000 {
 					return false, nil
 				}
 			}
@@ -32,11 +37,15 @@ func (s *shop) withThreads(t *testing.T) {
 			return by == 7 || slices.Contains(others, 7), nil
 		}}
 	c := Conversation{Threads: threads.New(cfg), Pace: cfg.Pace,
-		Find: func(name string) (uint32, error) {
-			if id, found := s.cfg.Catalog.UserOf([]byte(name)); found {
-				return id, nil
+		Find: func(texts ...string) (users []uint32, err error) {
+			for _, text := range texts {
+				id, err := strconv.ParseUint(strings.TrimPrefix(text, "user"), 10, 32)
+				if err != nil || id == 0 {
+					return nil, &accounts.NoUserError{Text: text}
+				}
+				users = append(users, uint32(id))
 			}
-			return 0, threads.ErrNoUser
+			return users, nil
 		},
 		Repeated: func(_ uint32, text string) (bool, error) { return text == "again", nil }}
 	keeper := threads.NewKeeper(cfg)
@@ -54,11 +63,11 @@ func TestThreadsOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.unchecked()
 		for _, call := range []string{"POST /threads", "GET /threads", "GET /threads/u2-3", "PATCH /threads/u2-3",
-			"GET /threads/u2-3/members", "PUT /threads/u2-3/members/4", "DELETE /threads/u2-3/members/4",
-			"POST /threads/u2-3/messages", "GET /threads/u2-3/messages", "GET /rooms/sale",
-			"POST /rooms/sale/messages", "GET /rooms/sale/messages", "DELETE /rooms/sale/messages/1",
-			"PUT /rooms/sale/pin", "DELETE /rooms/sale/pin", "PUT /rooms/sale/muted/2",
-			"DELETE /rooms/sale/muted/2"} {
+			"GET /threads/u2-3/members", "PUT /threads/u2-3/members", "PUT /threads/u2-3/members/4",
+			"DELETE /threads/u2-3/members/4", "POST /threads/u2-3/messages", "GET /threads/u2-3/messages",
+			"GET /rooms/sale", "POST /rooms/sale/messages", "GET /rooms/sale/messages",
+			"DELETE /rooms/sale/messages/1", "PUT /rooms/sale/pin", "DELETE /rooms/sale/pin",
+			"PUT /rooms/sale/muted/2", "DELETE /rooms/sale/muted/2"} {
 			method, path, _ := strings.Cut(call, " ")
 			s.expect(t, 1, method, path, `{}`, 404, unknownPath)
 		}
@@ -93,24 +102,32 @@ func TestThreadOfTwo(t *testing.T) {
 			s.expect(t, 2, "POST", "/threads", body, 400, want)
 		}
 		for _, body := range []string{`{"participants":3}`, `{"participants":null}`, `{"participants":[null]}`,
-			`{"participants":["3"]}`, `{"participants":[-1]}`, `{"participants":[1.5]}`,
+			`{"participants":[-1]}`, `{"participants":[1.5]}`, `{"participants":[3e0]}`, `{"participants":[03]}`,
+			`{"participants":[4294967296]}`, `{"participants":[[3]]}`, `{"participants":"3"}`,
 			`{"participants":[3],"group":1}`, `{"participants":[3],"history":null}`, `{"participants":[3],"key":7}`} {
 			s.expect(t, 2, "POST", "/threads", body, 400, malformed)
 		}
-		for _, body := range []string{`{"participants":[]}`, `{"participants":[2]}`, `{"participants":[0]}`,
+		for _, body := range []string{`{"participants":[]}`, `{"participants":[2]}`,
+			`{"participants":[3` + strings.Repeat(",3", 200) + `]}`,
 			`{"participants":[3],"history":true}`,
 			`{"participants":[3],"group":true,"key":"` + strings.Repeat("k", 65) + `"}`} {
 			s.expectFailure(t, 2, "POST", "/threads", body, errBadThread)
 		}
-		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[21]}`, errUserNotFound)
+		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[1001]}`, errUserNotFound)
+		for list, text := range map[string]string{`[0]`: "0", `[3,"Bob \n\u0000","carol"]`: "Bob \n\x00",
+			`["` + strings.Repeat("é", 100) + `"]`: strings.Repeat("é", 64), `["\ud800"]`: "\ufffd"} {
+			quoted, _ := json.Marshal("用户不存在：" + text)
+			s.expect(t, 2, "POST", "/threads", `{"participants":`+list+`}`, 404,
+				`{"code":"USER_NOT_FOUND","message":`+string(quoted)+`}`)
+		}
 		s.expectFailure(t, 2, "POST", "/threads", `{"participants":[7]}`, errBlocked)
 		s.expectFailure(t, 7, "POST", "/threads", `{"participants":[2]}`, errBlocked)
 		s.expectFailure(t, 2, "POST", "/threads/u2-7/messages", `{"content":"hello"}`, errBlocked)
 		s.expectFailure(t, 7, "POST", "/threads/u2-7/messages", `{"content":"hello"}`, errBlocked)
 		s.expectFailure(t, 2, "GET", "/threads/u2-3", "", errNoThread)
-		for _, user := range []uint32{2, 3} { // found, not made twice
-			s.expect(t, user, "POST", "/threads", `{"participants":[2,3]}`, 200,
-				threadOf([]string{"2", "3"}[user-2], "false", "", "0", "0", "0"))
+		for user, list := range map[string]string{"2": `[2,3]`, "3": `["user2"]`} { // found, not made twice
+			s.expect(t, uint32(user[0]-'0'), "POST", "/threads", `{"participants":`+list+`}`, 200,
+				threadOf(user, "false", "", "0", "0", "0"))
 		}
 		s.expect(t, 2, "GET", "/threads/u2-3/members", "", 200,
 			`{"members":[{"user_id":2,"role":"member"},{"user_id":3,"role":"member"}],"next":""}`)
@@ -179,9 +196,9 @@ func TestGroup(t *testing.T) {
 		members := "/threads/" + id + "/members/"
 		s.expectFailure(t, 3, "PUT", members+"5", "", errNotOwner)
 		s.expectFailure(t, 6, "PUT", members+"5", "", errNotMember)
-		s.expectFailure(t, 2, "PUT", members+"21", "", errUserNotFound)
-		s.expectFailure(t, 2, "PUT", members+"nobody", "", errUserNotFound)
-		s.expectFailure(t, 2, "PUT", members+"0", "", errUserNotFound)
+		s.expectFailure(t, 2, "PUT", members+"1001", "", errUserNotFound)
+		s.expectFailure(t, 2, "PUT", members+"nobody", "", nobody("nobody"))
+		s.expectFailure(t, 2, "PUT", members+"0", "", nobody("0"))
 		s.expectFailure(t, 2, "PUT", members+"7", "", errBlocked)
 		s.expect(t, 2, "PUT", members+"5", `{"role":"boss"}`, 400, malformed)
 		s.expect(t, 2, "PUT", members+"5", `{"roles":"owner"}`, 400, unknownTo("roles", "role"))
@@ -202,6 +219,102 @@ func TestGroup(t *testing.T) {
 		s.expect(t, 5, "DELETE", members+"5", "", 204, "")
 		s.expectFailure(t, 5, "GET", "/threads/"+id, "", errNoThread)
 	})
+}
+
+// A list makes many users members at once, and may be sent again.
+func TestManyMembers(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withThreads(t)
+		_, started, _ := s.call(t, 2, "POST", "/threads", `{"participants":[],"group":true}`)
+		id, _, _ := strings.Cut(strings.TrimPrefix(started, `{"thread_id":"`), `"`)
+		path := "/threads/" + id + "/members"
+		for body, want := range badBodies(`{"users":[3]}`) {
+			s.expect(t, 2, "PUT", path, body, 400, want)
+		}
+		for _, body := range []string{`{"users":3}`, `{"users":[null]}`, `{"users":null}`, `{"role":"owner"}`,
+			`{"users":[3],"role":"boss"}`, `{"users":[3],"role":1}`} {
+			s.expect(t, 2, "PUT", path, body, 400, malformed)
+		}
+		s.expectFailure(t, 2, "PUT", path, `{"users":[3`+strings.Repeat(",3", 200)+`]}`, errBadThread)
+		s.expectFailure(t, 2, "PUT", path, `{"users":[3,"nobody"]}`, nobody("nobody"))
+		s.expectFailure(t, 2, "PUT", path, `{"users":[1001]}`, errUserNotFound)
+		s.expectFailure(t, 3, "PUT", path, `{"users":[3]}`, errNotMember)
+		s.expectFailure(t, 2, "PUT", "/threads/gx/members", `{"users":[3]}`, errNoThread)
+		s.expect(t, 2, "PUT", path, `{"users":[]}`, 200, `{"blocked":[]}`)
+		for from := 8; from < 605; from += 199 {
+			list := "7"
+			for user := from; user < from+199; user++ {
+				list += fmt.Sprint(",", user)
+			}
+			for range 2 {
+				s.expect(t, 2, "PUT", path, `{"users":[`+list+`]}`, 200, `{"blocked":[7]}`)
+			}
+		}
+		s.expect(t, 2, "PUT", path, `{"users":["user4",2],"role":"owner"}`, 200, `{"blocked":[]}`)
+		s.expectFailure(t, 8, "PUT", path, `{"users":[3]}`, errNotOwner)
+		_, body, _ := s.call(t, 4, "GET", "/threads/"+id, "")
+		if !strings.Contains(body, `"role":"owner",`) || !strings.Contains(body, `"members":599,`) {
+			t.Errorf("the group is %s", body)
+		}
+	})
+}
+
+// Who has invited as many users as may invites nobody else for a time, whichever call it was.
+func TestRateOfInvitations(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.withThreads(t)
+	s = limited(t, s, "invite by user 9/h", nil)
+	_, started, _ := s.call(t, 2, "POST", "/threads", `{"participants":[3,4,5,"user6"]}`)
+	id, _, _ := strings.Cut(strings.TrimPrefix(started, `{"thread_id":"`), `"`)
+	members := "/threads/" + id + "/members"
+	s.expect(t, 2, "PUT", members, `{"users":[8,9,10]}`, 200, `{"blocked":[]}`)
+	s.expect(t, 2, "PUT", members+"/11", "", 204, "")
+	s.awaitCounted(t, "/limits/invite?user=2", `"remaining":1,`)
+	s.expect(t, 2, "PUT", members+"/12", "", 204, "")
+	s.awaitCounted(t, "/limits/invite?user=2", `"remaining":0,`)
+	for _, call := range []string{"PUT " + members + "/13", "PUT " + members, "POST /threads"} {
+		method, path, _ := strings.Cut(call, " ")
+		s.expectFailure(t, 2, method, path, "", errTooManyRequests)
+	}
+	s.expect(t, 2, "DELETE", members+"/12", "", 204, "")
+	s.expectFailure(t, 3, "PUT", members+"/13", "", errNotOwner)
+}
+
+// Every call of the conversation counts in the rates of chat, but for messages, registrations and logins.
+func TestRateOfChat(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.withThreads(t)
+	s.withAccounts(t)
+	s.withPresence(t)
+	s = limited(t, s, "chat by user 1/h; chat by ip 60/h", nil)
+	const own = "/threads/u2-3"
+	user := uint32(2)
+	for _, call := range []string{"POST /threads", "GET /threads", "GET " + own, "PATCH " + own,
+		"GET " + own + "/members", "PUT " + own + "/members", "PUT " + own + "/members/4",
+		"DELETE " + own + "/members/4", "GET " + own + "/messages", "GET /users", "PUT /users/me/password",
+		"DELETE /users/me/tokens", "GET /contacts", "GET /contacts/3", "PUT /contacts/3", "DELETE /contacts/3",
+		"POST /presence", "PUT /presence", "GET /rooms/sale", "GET /rooms/sale/messages"} {
+		method, path, _ := strings.Cut(call, " ")
+		if strings.HasPrefix(path, "/rooms") {
+			continue
+		}
+		user++ // each has its own quota, and they share the address
+		s.call(t, user, method, path, "")
+		_, _, h := s.call(t, user, method, path, "")
+		if got := h.Get("RateLimit-Policy"); got != `"chat by user";q=1;w=3600` || h.Get("Retry-After") == "" {
+			t.Errorf("%s: %q, %v", call, got, h)
+		}
+	}
+	s.expectFailure(t, 3, "POST", own+"/messages", `{"content":"x"}`, errNoThread) // it has a rate of its own
+	for range 60 - 18 {
+		s.call(t, 0, "GET", "/rooms/sale", "")
+	}
+	for _, path := range []string{"/rooms/sale", "/rooms/sale/messages"} {
+		h := s.expect(t, 0, "GET", path, "", 429, tooMany)
+		if got := h.Get("RateLimit-Policy"); got != `"chat by ip";q=60;w=3600` {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
 }
 
 func TestSaleRoom(t *testing.T) {
@@ -255,7 +368,7 @@ func TestSaleRoom(t *testing.T) {
 		for _, n := range []string{"0", "2678401", "9223372036854775807"} {
 			s.expectFailure(t, 1, "PUT", "/rooms/sale/muted/4", `{"seconds":`+n+`}`, errBadThread)
 		}
-		s.expectFailure(t, 1, "PUT", "/rooms/sale/muted/nobody", `{"seconds":60}`, errUserNotFound)
+		s.expectFailure(t, 1, "PUT", "/rooms/sale/muted/nobody", `{"seconds":60}`, nobody("nobody"))
 	})
 }
 

@@ -102,7 +102,7 @@ func (r *repeatsCalls) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, 
 	case message.text != "":
 		r.figures.RepeatsCounted.Inc()
 	}
-	r.record(ctx, limits.Message, sender)
+	r.record(ctx, limits.Message, sender, 1)
 	replyText(ctx, "ok")
 }
 

@@ -22,7 +22,7 @@ func (w *pusher) Post(thread string, by uint32, clientID, content string) (push.
 			return push.Message{}, push.ErrTooMany
 		}
 		if limited, _ := w.limits.Limits(limits.Message); limited {
-			w.limits.Record(limits.Message, who)
+			w.limits.Record(limits.Message, who, 1)
 		}
 	}
 	if w.repeats != nil && len(content) <= threads.ContentMax {

@@ -7,6 +7,7 @@ import (
 	"flashsale/handlers"
 	"flashsale/internal/background"
 	"flashsale/internal/config"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/push"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/threads"
@@ -50,12 +51,15 @@ func (w *worker) serveThreads() (part, error) {
 	cfg.Archive = kept
 	cfg.Exist = func(users []uint32) (bool, error) {
 		names, err := w.accounts.Names(users)
+		if err != nil {
+			return false, err
+		}
 		for _, user := range users {
 			if names[user] == "" {
-				return false, err
+				return false, &accounts.NoUserError{Text: strconv.FormatUint(uint64(user), 10)}
 			}
 		}
-		return true, err
+		return true, nil
 	}
 	cfg.Blocked = w.accounts.EitherBlocks
 	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find,

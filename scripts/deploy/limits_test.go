@@ -116,7 +116,8 @@ func TestFrontsLimitBodies(t *testing.T) {
 		front := startFront(t, name, server.address, everywhere)
 		for path, most := range map[string]int{
 			"/login": small, "/carts/x": small, "/orders": small, "/live": small, "/admin/sale": small,
-			"/x/repeats":       small,
+			"/users": small, "/contacts/x": small, "/presence": small, "/x/repeats": small, "/x/threads": small,
+			"/threads": room, "/threads/u2-3/messages": room, "/rooms/sale/messages": room,
 			"/blocklist/check": room, "/limits/check": room, "/repeats": room, "/traffic/hit": room,
 			"/vk/callback": event,
 		} {

@@ -24,6 +24,7 @@ import (
 // Outcomes.
 var (
 	ErrBadName         = errors.New("this cannot be a name")
+	ErrMixedName       = errors.New("the name mixes letters of different scripts")
 	ErrBadPassword     = errors.New("the password is too short or too long")
 	ErrBadEmail        = errors.New("this is no e-mail address")
 	ErrNameTaken       = errors.New("another user has this name")

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,9 +81,10 @@ func TestRaceForAName(t *testing.T) {
 	racing.Wait()
 	same(t, "winners", won.Load(), int64(1))
 	a := run(t, config(redis))
-	user, err := a.Find("zoë")
+	users, err := a.Find("zoë")
 	testkit.Must(t, err)
-	names, err := a.Names([]uint32{user})
+	user := users[0]
+	names, err := a.Names(users)
 	testkit.Must(t, err)
 	if Fold(names[user]) != "zoë" {
 		t.Errorf("user %d is %q", user, names[user])
@@ -107,9 +109,9 @@ func TestCrashWhileRegistering(t *testing.T) {
 	testkit.Must(t, a.do(part, pipeline.Command(new(string), "SET", key, "alice")))
 	alice := a.join(t, "alice")
 	same(t, "id after the lost one", alice.ID, lost+1)
-	user, err := a.Find("ALICE")
+	users, err := a.Find("ALICE")
 	testkit.Must(t, err)
-	same(t, "found", user, alice.ID)
+	same(t, "found", users[0], alice.ID)
 }
 
 // As many accounts as there may be: one less than needed here.
@@ -183,6 +185,31 @@ func TestSetPassword(t *testing.T) {
 	wants(t, "the new password", err, nil)
 }
 
+// While as many users have logged out everywhere as may, a password stays as it is, and so do the tokens.
+// Who is among these users may change the password again.
+func TestSetPasswordWhileEndsAreFull(t *testing.T) {
+	a := run(t, config(roomtest.Redis(t)))
+	alice, bob := a.join(t, "Alice"), a.join(t, "Bob")
+	fresh := []byte("another password")
+	testkit.Must(t, a.SetPassword(bob.ID, []byte("password of Bob"), fresh))
+	a.fillEnds(t, 1, endedMax-1)
+	before := time.Now().Add(time.Hour).Unix()
+	wants(t, "one more", a.SetPassword(alice.ID, []byte("password of Alice"), fresh), ErrTooManyEnded)
+	wants(t, "a log out", a.EndTokens(alice.ID), ErrTooManyEnded)
+	same(t, "the token of before has ended", a.IsEnded(alice.ID, before), false)
+	_, err := a.Authenticate("alice", []byte("password of Alice"))
+	wants(t, "the password of before", err, nil)
+	wants(t, "one of them", a.SetPassword(bob.ID, fresh, []byte("password of Bob")), nil)
+}
+
+// fillEnds lets the users with these ids end their tokens now.
+func (a *Accounts) fillEnds(t *testing.T, from, to uint32) {
+	t.Helper()
+	const fill = `for i = ARGV[2], ARGV[3] do redis.call('ZADD', KEYS[1], ARGV[1], i) end`
+	testkit.Must(t, a.do(onePart, pipeline.Command(new(any), "EVAL", fill, "1", endedKey,
+		strconv.FormatInt(time.Now().UnixMilli(), 10), idText(from), idText(to))))
+}
+
 // A token that was minted before is refused on every server within a second, one that was minted after is
 // not; after a restart too, until the old one would have expired.
 func TestEndTokens(t *testing.T) {
@@ -237,10 +264,7 @@ func TestLastToken(t *testing.T) {
 func TestManyEnds(t *testing.T) {
 	redis := roomtest.Redis(t)
 	const users = 2*endedPage + 10
-	one := run(t, config(redis)).redis.Part(onePart)
-	now := time.Now().UnixMilli()
-	fill := `for i = 1, ` + idText(users) + ` do redis.call('ZADD', KEYS[1], ARGV[1], i) end`
-	testkit.Must(t, one.Do(pipeline.Command(new(any), "EVAL", fill, "1", endedKey, strconv.FormatInt(now, 10))))
+	run(t, config(redis)).fillEnds(t, 1, users)
 	a := run(t, config(redis))
 	before := time.Now().Unix()
 	testkit.Until(t, "all ends", func() bool {
@@ -287,8 +311,26 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "4", "99999999999", "nobody", "User2", "", "x", "2147483700"} {
-		if got, err := a.Resolve(text); !errors.Is(err, ErrNoUser) {
+		got, err := a.Resolve(text)
+		if unknown := (*NoUserError)(nil); !errors.As(err, &unknown) || unknown.Text != text ||
+			!errors.Is(err, ErrNoUser) {
 			t.Errorf("%q is %v, %v", text, got, err)
 		}
+	}
+}
+
+// Many are found at once, in their order; the first one that is nobody is named.
+func TestFind(t *testing.T) { onEach(t, testFind) }
+
+func testFind(t *testing.T, a *Accounts) {
+	alice, bob := a.join(t, "Alice"), a.join(t, "bob")
+	got, err := a.Find("bob", "2147483700", "root", "alice", "7", "BOB")
+	testkit.Must(t, err)
+	same(t, "found", fmt.Sprint(got), fmt.Sprint([]uint32{bob.ID, 2147483700, 1, alice.ID, 7, bob.ID}))
+	_, err = a.Find("bob", "carol", "dave")
+	same(t, "nobody", fmt.Sprint(err), "no user has this name or id: carol")
+	got, err = a.Find()
+	if err != nil || len(got) != 0 {
+		t.Errorf("nothing asked: %v, %v", got, err)
 	}
 }

@@ -16,12 +16,6 @@ const (
 	nicknameMax = 64 // characters
 )
 
-// What put_contact.lua returns.
-const (
-	contactsFull = 0
-	contactPut   = 1
-)
-
 // Contact is an entry in a user's list of contacts.
 type Contact struct {
 	User      uint32
@@ -30,14 +24,13 @@ type Contact struct {
 	BlockedBy bool   // the contact has blocked the owner; only Contacts knows it
 }
 
-// value is a contact as Redis has it.
-func (c Contact) value() string {
-	if c.Blocked {
-		return "1" + c.Nickname
-	}
-	return "0" + c.Nickname
+// ContactChange changes a contact. What is nil stays; a new contact is not blocked and has no nickname.
+type ContactChange struct {
+	Blocked  *bool
+	Nickname *string
 }
 
+// contactOf reads a contact as Redis has it.
 func contactOf(user uint32, value string) Contact {
 	return Contact{User: user, Blocked: strings.HasPrefix(value, "1"), Nickname: value[min(1, len(value)):]}
 }
@@ -74,34 +67,43 @@ func (a *Accounts) Contact(owner, user uint32) (Contact, error) {
 	return contactOf(user, value), nil
 }
 
-// PutContact adds an entry or changes it. It may be repeated. A block begins before the list shows it, and
-// ends after the list shows that it has ended. When both come at the same moment, it ends in the one that
-// the list shows; in doubt the block stands. Errors: ErrBadContact, ErrTooManyContacts.
-func (a *Accounts) PutContact(owner uint32, c Contact) error {
-	if c.User == owner || utf8.RuneCountInString(c.Nickname) > nicknameMax ||
-		strings.ContainsFunc(c.Nickname, isHidden) {
-		return ErrBadContact
+// PutContact adds a user to the contacts or changes the contact, and returns it. It may be repeated. A block
+// begins before the list shows it, and ends after the list shows that it has ended. When both come at the
+// same moment, it ends in the one that the list shows; in doubt the block stands. Errors: ErrBadContact,
+// ErrTooManyContacts.
+func (a *Accounts) PutContact(owner, user uint32, change ContactChange) (Contact, error) {
+	blocked, nickname := "", ""
+	if change.Nickname != nil {
+		nickname = "=" + *change.Nickname
 	}
-	if c.Blocked {
-		if err := a.setBlock("SADD", owner, c.User); err != nil {
-			return err
+	if user == owner || utf8.RuneCountInString(nickname) > nicknameMax+1 ||
+		strings.ContainsFunc(nickname, isHidden) {
+		return Contact{}, ErrBadContact
+	}
+	if change.Blocked != nil {
+		blocked = "0"
+		if *change.Blocked {
+			blocked = "1"
+			if err := a.setBlock("SADD", owner, user); err != nil {
+				return Contact{}, err
+			}
 		}
 	}
 	part, key := userKey("contacts", owner)
-	var code int64
-	err := a.do(part, putContactScript.Call(&code, []string{key}, idText(c.User), c.value(),
+	var value string
+	err := a.do(part, putContactScript.Call(&value, []string{key}, idText(user), blocked, nickname,
 		strconv.Itoa(contactsMax)))
 	switch {
 	case err != nil:
-		return err
-	case code == contactsFull:
-		return cmp.Or(a.endBlock(owner, c.User), ErrTooManyContacts)
-	case code != contactPut:
-		return pipeline.UnknownCode("put_contact.lua", code)
-	case c.Blocked: // again: another call may have ended it in between
-		return a.setBlock("SADD", owner, c.User)
+		return Contact{}, err
+	case value == "": // too many
+		return Contact{}, cmp.Or(a.endBlock(owner, user), ErrTooManyContacts)
+	case blocked == "1": // again: another call may have ended it in between
+		err = a.setBlock("SADD", owner, user)
+	case blocked == "0":
+		err = a.endBlock(owner, user)
 	}
-	return a.endBlock(owner, c.User)
+	return contactOf(user, value), err
 }
 
 // DeleteContact takes a user off the list, and a block with it. It may be repeated.

@@ -22,6 +22,12 @@ func blocks(a *Accounts, by, user uint32) (bool, error) {
 	return n == 1, err
 }
 
+// put puts a whole contact.
+func (a *Accounts) put(owner uint32, c Contact) error {
+	_, err := a.PutContact(owner, c.User, ContactChange{&c.Blocked, &c.Nickname})
+	return err
+}
+
 func testContacts(t *testing.T, a *Accounts) {
 	list := func(owner uint32, want string) {
 		t.Helper()
@@ -36,9 +42,9 @@ func testContacts(t *testing.T, a *Accounts) {
 		same(t, fmt.Sprint(user, " is blocked by ", by), got, want)
 	}
 	for range 2 { // each may be repeated
-		testkit.Must(t, a.PutContact(1, Contact{User: 3, Nickname: "three"}))
-		testkit.Must(t, a.PutContact(1, Contact{User: 2, Blocked: true}))
-		testkit.Must(t, a.PutContact(2, Contact{User: 1}))
+		testkit.Must(t, a.put(1, Contact{User: 3, Nickname: "three"}))
+		testkit.Must(t, a.put(1, Contact{User: 2, Blocked: true}))
+		testkit.Must(t, a.put(2, Contact{User: 1}))
 	}
 	list(1, "[{2 true  false} {3 false three false}]")
 	list(2, "[{1 false  true}]")
@@ -48,10 +54,10 @@ func testContacts(t *testing.T, a *Accounts) {
 	if err != nil || contact != (Contact{User: 3, Nickname: "three"}) {
 		t.Errorf("contact %v, %v", contact, err)
 	}
-	testkit.Must(t, a.PutContact(1, Contact{User: 2, Nickname: "two"}))
+	testkit.Must(t, a.put(1, Contact{User: 2, Nickname: "two"}))
 	blocked(1, 2, false)
 	list(2, "[{1 false  false}]")
-	testkit.Must(t, a.PutContact(1, Contact{User: 2, Blocked: true, Nickname: "two"}))
+	testkit.Must(t, a.put(1, Contact{User: 2, Blocked: true, Nickname: "two"}))
 	blocked(1, 2, true)
 	for range 2 {
 		testkit.Must(t, a.DeleteContact(1, 2))
@@ -59,23 +65,62 @@ func testContacts(t *testing.T, a *Accounts) {
 	blocked(1, 2, false)
 	_, err = a.Contact(1, 2)
 	wants(t, "a contact that is gone", err, ErrNoContact)
-	wants(t, "oneself", a.PutContact(1, Contact{User: 1}), ErrBadContact)
+	wants(t, "oneself", a.put(1, Contact{User: 1}), ErrBadContact)
 	long := Contact{User: 2, Nickname: strings.Repeat("é", 65)}
-	wants(t, "a long nickname", a.PutContact(1, long), ErrBadContact)
-	wants(t, "a hidden character", a.PutContact(1, Contact{User: 2, Nickname: "a\u202eb"}), ErrBadContact)
+	wants(t, "a long nickname", a.put(1, long), ErrBadContact)
+	wants(t, "a hidden character", a.put(1, Contact{User: 2, Nickname: "a\u202eb"}), ErrBadContact)
+}
+
+// Calls that change one field each, at the same moment, lose nothing of each other.
+func TestFieldsOfAContact(t *testing.T) { onEach(t, testFieldsOfAContact) }
+
+func testFieldsOfAContact(t *testing.T, a *Accounts) {
+	yes, no, bob := true, false, "Bob"
+	for _, step := range []struct {
+		change ContactChange
+		want   Contact
+	}{
+		{ContactChange{}, Contact{User: 2}},
+		{ContactChange{Nickname: &bob}, Contact{User: 2, Nickname: bob}},
+		{ContactChange{Blocked: &yes}, Contact{User: 2, Blocked: true, Nickname: bob}},
+		{ContactChange{}, Contact{User: 2, Blocked: true, Nickname: bob}},
+		{ContactChange{Nickname: new(string)}, Contact{User: 2, Blocked: true}},
+		{ContactChange{Blocked: &no}, Contact{User: 2}},
+	} {
+		got, err := a.PutContact(1, 2, step.change)
+		testkit.Must(t, err)
+		same(t, "changed", got, step.want)
+		stands, err := blocks(a, 1, 2)
+		testkit.Must(t, err)
+		same(t, "the block", stands, step.want.Blocked)
+	}
+	for round := range 50 {
+		user := uint32(100 + round)
+		var racing sync.WaitGroup
+		for _, change := range []ContactChange{{Blocked: &yes}, {Nickname: &bob}} {
+			racing.Go(func() {
+				_, err := a.PutContact(1, user, change)
+				testkit.Must(t, err)
+			})
+		}
+		racing.Wait()
+		got, err := a.Contact(1, user)
+		testkit.Must(t, err)
+		same(t, "after both", got, Contact{User: user, Blocked: true, Nickname: bob})
+	}
 }
 
 func TestContactsMax(t *testing.T) {
 	a := run(t, config(roomtest.Redis(t)))
 	for user := uint32(2); user < 2+contactsMax; user++ {
-		testkit.Must(t, a.PutContact(1, Contact{User: user}))
+		testkit.Must(t, a.put(1, Contact{User: user}))
 	}
-	wants(t, "one more", a.PutContact(1, Contact{User: 5000, Blocked: true}), ErrTooManyContacts)
+	wants(t, "one more", a.put(1, Contact{User: 5000, Blocked: true}), ErrTooManyContacts)
 	blocked, err := blocks(a, 1, 5000)
 	if err != nil || blocked {
 		t.Errorf("a refused block stands: %v, %v", blocked, err)
 	}
-	testkit.Must(t, a.PutContact(1, Contact{User: 2, Blocked: true})) // a change
+	testkit.Must(t, a.put(1, Contact{User: 2, Blocked: true})) // a change
 	list, err := a.Contacts(1)
 	testkit.Must(t, err)
 	same(t, "contacts", len(list), contactsMax)
@@ -87,12 +132,12 @@ func TestBlockRace(t *testing.T) {
 	one, other := run(t, config(redis)), run(t, config(redis))
 	for round := range 300 {
 		var racing sync.WaitGroup
-		racing.Go(func() { testkit.Must(t, one.PutContact(1, Contact{User: 2, Blocked: true})) })
+		racing.Go(func() { testkit.Must(t, one.put(1, Contact{User: 2, Blocked: true})) })
 		racing.Go(func() {
 			if round%2 == 0 {
 				testkit.Must(t, other.DeleteContact(1, 2))
 			} else {
-				testkit.Must(t, other.PutContact(1, Contact{User: 2}))
+				testkit.Must(t, other.put(1, Contact{User: 2}))
 			}
 		})
 		racing.Wait()

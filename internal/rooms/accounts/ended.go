@@ -137,17 +137,26 @@ func (a *Accounts) hearEnds() error {
 // minted after it returns are valid. It waits for the next second: a token has no finer time. Error:
 // ErrTooManyEnded.
 func (a *Accounts) EndTokens(user uint32) error {
-	var end int64
-	err := a.do(onePart, endScript.Call(&end, []string{endedKey}, idText(user),
-		strconv.FormatInt((a.cfg.TokenTTL+time.Second).Milliseconds(), 10), strconv.Itoa(endedMax)))
-	switch {
-	case err != nil:
+	end, err := a.noteEnd(user)
+	if err != nil {
 		return err
-	case end == tooManyEnds:
-		return ErrTooManyEnded
 	}
-	a.ended.add(map[uint32]int64{user: end})
 	next := time.Unix(a.ended.last(end)+1, 0).Add(-a.cfg.TokenTTL)
 	time.Sleep(min(time.Until(next), skewMax))
 	return nil
+}
+
+// noteEnd ends the tokens of a user and returns when, in Unix milliseconds. Tokens of the same second end
+// too, also those that are minted after it returns.
+func (a *Accounts) noteEnd(user uint32) (end int64, err error) {
+	err = a.do(onePart, endScript.Call(&end, []string{endedKey}, idText(user),
+		strconv.FormatInt((a.cfg.TokenTTL+time.Second).Milliseconds(), 10), strconv.Itoa(endedMax)))
+	switch {
+	case err != nil:
+		return 0, err
+	case end == tooManyEnds:
+		return 0, ErrTooManyEnded
+	}
+	a.ended.add(map[uint32]int64{user: end})
+	return end, nil
 }

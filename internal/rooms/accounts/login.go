@@ -49,9 +49,9 @@ func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
 	return x.User, nil
 }
 
-// SetPassword changes the password of a registered user and ends his tokens: ErrWrongPassword if old is not
-// his password, ErrCatalogueUser for another user. After pipeline.ErrUnavailable it may be changed, and the
-// tokens not ended.
+// SetPassword changes the password of a registered user and ends his tokens. Errors: ErrWrongPassword if old
+// is not his password, ErrCatalogueUser for another user, ErrTooManyEnded; then the password is as before.
+// After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
 func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	if user < redisx.FirstRegistered {
 		return ErrCatalogueUser
@@ -76,6 +76,11 @@ func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	}
 	hash, err := a.hashes.make(new)
 	if err != nil {
+		return err
+	}
+	// Tokens end before and after the change. The first end finds out whether there is room for it: then the
+	// second one, which also ends what the old password has opened in between, has room too.
+	if _, err := a.noteEnd(user); err != nil {
 		return err
 	}
 	var code int64

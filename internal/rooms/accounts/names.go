@@ -45,7 +45,8 @@ func isFolded[T string | []byte](name T) bool {
 	return true
 }
 
-// display returns the name as others see it, and its folded form; ErrBadName for what cannot be a name.
+// display returns the name as others see it, and its folded form; ErrBadName or ErrMixedName for what cannot
+// be a name.
 func display(name string) (shown, folded string, err error) {
 	if len(name) > nameMax*utf8.UTFMax || !utf8.ValidString(name) || strings.ContainsFunc(name, isHidden) {
 		return "", "", ErrBadName
@@ -59,8 +60,39 @@ func display(name string) (shown, folded string, err error) {
 		strings.TrimSpace(shown) != shown, strings.Contains(shown, "  "),
 		!strings.ContainsFunc(shown, func(c rune) bool { return !unicode.IsNumber(c) }): // it would be an id
 		return "", "", ErrBadName
+	case mixesScripts(shown), mixesScripts(folded): // folding can make a letter of a mark
+		return "", "", ErrMixedName
 	}
 	return shown, folded, nil
+}
+
+// writtenTogether are the scripts that names of a language mix. Names of one script only may be of any.
+var writtenTogether = [][]*unicode.RangeTable{
+	{unicode.Latin, unicode.Han, unicode.Hiragana, unicode.Katakana},
+	{unicode.Latin, unicode.Han, unicode.Bopomofo},
+	{unicode.Latin, unicode.Han, unicode.Hangul},
+}
+
+// mixesScripts reports whether a name has letters of scripts that no language mixes: the Cyrillic о looks as
+// an o does, so one could take the name of another user. This is the level Highly Restrictive of Unicode
+// UTS 39, section 5.2.
+func mixesScripts(name string) bool {
+	isOf := func(scripts ...*unicode.RangeTable) bool {
+		return !strings.ContainsFunc(name, func(c rune) bool {
+			return !unicode.In(c, unicode.Common, unicode.Inherited) && !unicode.In(c, scripts...)
+		})
+	}
+	for _, scripts := range writtenTogether {
+		if isOf(scripts...) {
+			return false
+		}
+	}
+	for _, script := range unicode.Scripts {
+		if isOf(script) {
+			return false
+		}
+	}
+	return true
 }
 
 // isHidden reports whether a character cannot be seen or looks like a space: control and format characters,

@@ -27,6 +27,11 @@ func TestNames(t *testing.T) {
 		"12a":                   {"12a", "12a"},
 		strings.Repeat("n", 32): {strings.Repeat("n", 32), strings.Repeat("n", 32)},
 		"😀😀😀":                   {"😀😀😀", "😀😀😀"},
+		"Tanakaさん 田中ー":          {"Tanakaさん 田中ー", "tanakaさん 田中ー"},
+		"Kim 김 金":               {"Kim 김 金", "kim 김 金"},
+		"李 ㄌㄧ li":               {"李 ㄌㄧ li", "李 ㄌㄧ li"},
+		"Анна-1 😀":              {"Анна-1 😀", "анна-1 😀"},
+		"नमस्ते":                {"नमस्ते", "नमस्ते"},
 	} {
 		shown, folded, err := display(name)
 		if err != nil || shown != want[0] || folded != want[1] {
@@ -44,12 +49,20 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is taken as %q, %v", name, shown, err)
 		}
 	}
+	for _, name := range []string{
+		"r\u043eot", "\u0430dmin", "\u03bfdysseus", "user\u04352", "анна\u03bf", "µTorrent", "Ωmega", "김さん",
+		"李김さ", "aش2", "ro\u1e9eo\u0455", "ab\u0345c",
+	} {
+		if shown, _, err := display(name); !errors.Is(err, ErrMixedName) {
+			t.Errorf("%q is taken as %q, %v", name, shown, err)
+		}
+	}
 }
 
 // Folding twice folds nothing more, and what is shown is a name that is the same user's.
 func FuzzFold(f *testing.F) {
 	for _, seed := range []string{"alice", "ALICE", "Straße", "ﬁsh", "\u0345\u0301",
-		"İI\u0307", "K\u0327Å", "\u1e9e", "ΐ", "\ufdfa"} {
+		"İI\u0307", "K\u0327Å", "\u1e9e", "ΐ", "\ufdfa", "r\u043eot", "ab\u0345c"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -8,17 +8,42 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Find returns the id of the user with this name, of the catalogue or registered. Error: ErrNoUser.
-func (a *Accounts) Find(name string) (uint32, error) {
-	if user, found := a.cfg.UserOf([]byte(name)); found {
-		return user, nil
+// NoUserError is an ErrNoUser that has the text for which there is no user.
+type NoUserError struct{ Text string }
+
+func (e *NoUserError) Error() string        { return ErrNoUser.Error() + ": " + e.Text }
+func (e *NoUserError) Is(target error) bool { return target == ErrNoUser }
+
+// Find returns the users whom texts name: digits are an id, whether there is such a user or not, and other
+// text is a name, of the catalogue or registered. It asks each Redis once, all at the same time. Error:
+// *NoUserError.
+func (a *Accounts) Find(texts ...string) (users []uint32, err error) {
+	users = make([]uint32, len(texts))
+	ids := make([]string, len(texts))
+	calls := a.redis.Calls()
+	for i, text := range texts {
+		if strings.Trim(text, "0123456789") == "" {
+			ids[i] = text
+		} else if user, found := a.cfg.UserOf([]byte(text)); found {
+			users[i] = user
+		} else if _, folded, err := display(text); err == nil {
+			part, key := nameKey(folded)
+			calls.Of(part).Command(&ids[i], "HGET", key, "id")
+		}
 	}
-	_, folded, err := display(name)
-	if err != nil {
-		return 0, ErrNoUser
+	if err := calls.Do(); err != nil {
+		return nil, err
 	}
-	x, err := a.account(folded)
-	return x.ID, err
+	for i, text := range texts {
+		if users[i] == 0 {
+			id, err := strconv.ParseUint(ids[i], 10, 32)
+			if err != nil || id == 0 {
+				return nil, &NoUserError{text}
+			}
+			users[i] = uint32(id)
+		}
+	}
+	return users, nil
 }
 
 // Names returns the names of users by their ids, without the users that there are not. It asks each Redis
@@ -60,26 +85,19 @@ func (a *Accounts) Names(users []uint32) (names map[uint32]string, err error) {
 	return names, nil
 }
 
-// Resolve returns the user whom a text in a URL names: digits are an id, other text is a name. Error:
-// ErrNoUser.
+// Resolve returns the user whom a text names, as in Find. Error: ErrNoUser.
 func (a *Accounts) Resolve(text string) (User, error) {
-	user, err := uint32(0), error(nil)
-	if strings.Trim(text, "0123456789") == "" {
-		id, fault := strconv.ParseUint(text, 10, 32)
-		if fault != nil {
-			return User{}, ErrNoUser
-		}
-		user = uint32(id)
-	} else if user, err = a.Find(text); err != nil {
-		return User{}, err
-	}
-	names, err := a.Names([]uint32{user})
+	users, err := a.Find(text)
 	if err != nil {
 		return User{}, err
 	}
-	name, found := names[user]
-	if !found {
-		return User{}, ErrNoUser
+	names, err := a.Names(users)
+	if err != nil {
+		return User{}, err
 	}
-	return User{user, name}, nil
+	name, found := names[users[0]]
+	if !found {
+		return User{}, &NoUserError{text}
+	}
+	return User{users[0], name}, nil
 }

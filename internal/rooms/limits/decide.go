@@ -34,6 +34,15 @@ type call struct {
 	happened bool // already: it counts, whatever room the rates have
 }
 
+// next is the cost of the call that the answer is about: calls that have happened are followed by single
+// ones.
+func (c call) next() int64 {
+	if c.happened {
+		return 1
+	}
+	return max(c.cost, 1)
+}
+
 // asked is a value of a feature that a call is asked about.
 type asked struct {
 	limit *limit
@@ -72,6 +81,9 @@ func (l *Limiter) Check(name string, features map[string]string, cost int64) (De
 
 // ask returns the values that the rules of an event ask about.
 func (e *event) ask(features map[string]string) (list []asked, err error) {
+	if isLocal(e.name) {
+		return nil, ErrNoRule
+	}
 	for _, name := range slices.Sorted(maps.Keys(features)) {
 		value, err := Normal(name, features[name])
 		if err != nil {
@@ -143,7 +155,7 @@ func (l *Limiter) askRedis(list []asked, c call) (d Decision, err error) {
 			len(reply), rates)
 	}
 	d.Allowed = reply[0] == 1
-	l.read(&d, list, begun, reply[replyHead:], max(c.cost, 1))
+	l.read(&d, list, begun, reply[replyHead:], c.next())
 	return d, nil
 }
 

@@ -11,13 +11,14 @@
 --            shadow  1: never refuses
 -- Returns {admitted: 1 or 0}, then for each rate in its order:
 --   count of the window, with this call if it counted;
---   milliseconds until the next call of this cost (at least 1) can fit, 0 where it would fit now;
+--   milliseconds until the next call can fit, of this cost (at least 1), or of cost 1 if this one has
+--     happened; 0 where it would fit now;
 --   milliseconds until all that is counted has left the window
 -- The clock never runs backwards for a log: a time before its newest tick counts as the time of that tick,
 -- in this log only.
 
 local now, cost, happened = milliseconds(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == "1"
-local need = math.max(cost, 1)
+local need = happened and 1 or math.max(cost, 1)
 
 -- follow reads the log and its rates from the arguments. It returns the place of the next log's arguments.
 local function follow(log, at)

@@ -125,7 +125,7 @@ func TestNamesDoNotCloseTheirAddress(t *testing.T) {
 	}
 	by := l.rules.Load().own[LoginFailed].limit("ip")
 	for range 16 { // as many more may be on their way, and more
-		by.memory.send(someone.value(by, nil))
+		by.memory.send(someone.value(by, nil), 1)
 	}
 	if d, refused := by.refused(someone.value(by, nil), time.Now()); refused {
 		t.Errorf("after 16 of 60 guesses in a minute the address is refused: %+v", d)
@@ -138,19 +138,19 @@ func TestFloodLetsNoGuessPass(t *testing.T) {
 	l := New(Config{Rules: parse(t, DefaultRules+"; order by user 1/s")}) // it does not run: nothing is counted
 	for i := range queueMax {
 		l.Record(LoginFailed, Who{Name: strconv.AppendInt(nil, int64(i), 10),
-			Address: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)})})
+			Address: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)})}, 1)
 	}
 	passed := 0
 	for range 300 {
 		if _, refused := l.Refused(LoginFailed, someone, time.Now()); !refused {
-			l.Record(LoginFailed, someone)
+			l.Record(LoginFailed, someone, 1)
 			passed++
 		}
 	}
 	if passed != 1 {
 		t.Errorf("%d guesses pass a full queue, want 1", passed)
 	}
-	l.Record(Order, Who{ID: 7})
+	l.Record(Order, Who{ID: 7}, 1)
 	if len(l.queue) != 1 || l.losing.Load() {
 		t.Error("failed logins keep an order from being counted")
 	}
@@ -277,7 +277,7 @@ func TestFullestKey(t *testing.T) {
 		"login_failed by user 1/s 5/m 9/h 10/d; login_failed by ip 60/s 60/m 60/h 60/d")
 	at := int64(begun) * 1000
 	own := l.rules.Load().own[LoginFailed]
-	list, err := l.askAbout(happened{own, someone})
+	list, err := l.askAbout(happened{own, someone, 1})
 	testkit.Must(t, err)
 	for _, window := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
 		for range 150 { // ticks of a hundredth

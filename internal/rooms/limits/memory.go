@@ -65,12 +65,14 @@ func (m *memory) recall(value []byte, now time.Time) (r remembered, refused bool
 	return r, r.until > now.UnixNano()
 }
 
-// send notes that a call is on its way to Redis; arrive must follow.
-func (m *memory) send(value []byte) { m.change(value, func(r *remembered) { r.pending++ }) }
+// send notes that calls are on their way to Redis; arrive must follow.
+func (m *memory) send(value []byte, calls int32) {
+	m.change(value, func(r *remembered) { r.pending += calls })
+}
 
-// arrive notes that it is counted, or lost.
-func (m *memory) arrive(value []byte) {
-	m.change(value, func(r *remembered) { r.pending = max(r.pending-1, 0) })
+// arrive notes that they are counted, or lost.
+func (m *memory) arrive(value []byte, calls int32) {
+	m.change(value, func(r *remembered) { r.pending = max(r.pending-calls, 0) })
 }
 
 // leave notes how many more calls Redis has room for. It is remembered until the next sweep, or as long as

@@ -22,10 +22,12 @@ const (
 	Cart                     // cart: a change to a cart, by user (the id) and ip
 	Message                  // message: a text that was sent in, by user (the id) and ip, or by vk (the sender)
 	Register                 // register: an account is asked for, by user (the name) and ip
+	Invite                   // invite: a user is put into a thread by another one, by user (the id) and ip
+	Chat                     // chat: other calls of the conversation, by user (the id) and ip; see isLocal
 	ownEvents
 )
 
-var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register"}
+var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register", "invite", "chat"}
 
 // Name is the event's name in rules.
 func Name(event Event) string { return ownNames[event] }
@@ -105,6 +107,9 @@ func ownFeatures(event string) []string {
 	return nil
 }
 
+// isLocal reports whether each process counts the event by itself, see Take.
+func isLocal(event string) bool { return event == Name(Chat) }
+
 // IsOwn reports whether an event of that name is one of this server.
 func IsOwn(name string) bool { return slices.Contains(ownNames[:], name) }
 
@@ -163,24 +168,26 @@ func (r remembered) decision(feature string, rules *applied, now time.Time) Deci
 	}
 }
 
-// happened is an event that is to be counted.
+// happened is an event that is to be counted, some times.
 type happened struct {
 	event *event
 	who   Who
+	times int32
 }
 
-// Record puts an event into the queue of events to count. It does not wait: if the queue is full the event
-// is not counted, and that is logged.
-func (l *Limiter) Record(event Event, w Who) {
+// Record puts an event into the queue of events to count, some times. It does not wait: if the queue is full
+// the event is not counted, and that is logged.
+func (l *Limiter) Record(event Event, w Who, times int) {
 	e := l.rules.Load().own[event]
 	if e == nil {
 		return
 	}
 	w.Name = bytes.Clone(w.Name)
 	var scratch [valueMax + addressBytes]byte
+	h := happened{e, w, int32(times)}
 	for _, limit := range e.limits { // before a counter can arrive with it
 		if value := w.value(limit, scratch[:0]); value != nil {
-			limit.memory.send(value)
+			limit.memory.send(value, h.times)
 		}
 	}
 	queue, lose := l.queue, l.lose
@@ -188,9 +195,9 @@ func (l *Limiter) Record(event Event, w Who) {
 		queue, lose = l.guesses, l.loseGuess
 	}
 	select {
-	case queue <- happened{e, w}:
+	case queue <- h:
 	default:
-		lose(happened{e, w})
+		lose(h)
 	}
 }
 
@@ -220,7 +227,7 @@ func (h happened) arrive() {
 	var scratch [valueMax + addressBytes]byte
 	for _, limit := range h.event.limits {
 		if value := h.who.value(limit, scratch[:0]); value != nil {
-			limit.memory.arrive(value)
+			limit.memory.arrive(value, h.times)
 		}
 	}
 }
@@ -255,7 +262,7 @@ func (l *Limiter) countOne(h happened) {
 	}
 	var d Decision
 	if err == nil {
-		d, err = l.decide(h.event, list, call{cost: 1, happened: true})
+		d, err = l.decide(h.event, list, call{cost: int64(h.times), happened: true})
 	}
 	if err != nil || d.Remaining == Unknown {
 		l.lose(h)

@@ -20,7 +20,7 @@ var someone = Who{Name: []byte("alice"), Address: netip.MustParseAddr("10.0.0.1"
 func (l *Limiter) fails(t *testing.T, w Who, times int) {
 	t.Helper()
 	for range times {
-		l.Record(LoginFailed, w)
+		l.Record(LoginFailed, w, 1)
 		l.settled(t)
 	}
 }
@@ -104,14 +104,14 @@ func TestCallsOnTheirWay(t *testing.T) {
 			t.Errorf("with %d on their way: %v", i, wait)
 		}
 		if i < 5 {
-			l.Record(LoginFailed, someone)
+			l.Record(LoginFailed, someone, 1)
 		}
 	}
 	by, bob := l.rules.Load().own[LoginFailed].limit("user"), []byte("bob")
 	by.memory.leave(bob, 3)
 	for i, room := range []int64{3, 1, 2} { // the least that Redis had room for counts
 		by.memory.leave(bob, room)
-		by.memory.send(bob)
+		by.memory.send(bob, 1)
 		if _, refused := by.refused(bob, time.Now()); refused != (i > 0) {
 			t.Errorf("%d on their way, room for %d: refused %v", i+1, room, refused)
 		}
@@ -226,7 +226,7 @@ func TestRedisAway(t *testing.T) {
 	if wait := l.wait(Order, Who{ID: 7}, time.Now()); wait <= 0 {
 		t.Error("closed: an order is not refused")
 	}
-	l.Record(Cart, Who{ID: 7})
+	l.Record(Cart, Who{ID: 7}, 1)
 	l.settled(t)
 	if wait := l.wait(Cart, Who{ID: 7}, time.Now()); wait != 0 {
 		t.Errorf("open: a cart is refused for %v", wait)
@@ -246,7 +246,7 @@ func TestStopCounts(t *testing.T) {
 	running.Go(func() { _ = l.Run(ctx) })
 	testkit.Until(t, "connection", l.conn.Up)
 	for range 100 {
-		l.Record(Order, Who{ID: 7})
+		l.Record(Order, Who{ID: 7}, 1)
 	}
 	stop()
 	running.Wait()
@@ -289,7 +289,7 @@ func TestMemoryIsInSmallParts(t *testing.T) {
 			t.Errorf("%d values have one lock, want %d", n, shardMax)
 		}
 	}
-	m.send([]byte("a"))
+	m.send([]byte("a"), 1)
 	m.refuse([]byte("a"), now, 0, remembered{until: now.Add(time.Minute).UnixNano()})
 	m.sweep(now)
 	if _, refused := m.recall([]byte("a"), now); !refused {
@@ -299,7 +299,7 @@ func TestMemoryIsInSmallParts(t *testing.T) {
 	if r, refused := m.recall([]byte("a"), now); r.pending != 1 || refused || m.size.Load() != 1 {
 		t.Errorf("after a sweep: %+v, refused %v, %d values", r, refused, m.size.Load())
 	}
-	m.arrive([]byte("a"))
+	m.arrive([]byte("a"), 1)
 	if m.used() {
 		t.Error("something is remembered")
 	}

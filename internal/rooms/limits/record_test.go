@@ -17,11 +17,11 @@ func TestRecordCountsWithoutRoom(t *testing.T) {
 	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, "login_failed by user 5/h 10/d; login_failed by ip 3/h")
 		for range 3 {
-			l.Record(LoginFailed, Who{Name: []byte("x"), Address: someone.Address})
+			l.Record(LoginFailed, Who{Name: []byte("x"), Address: someone.Address}, 1)
 		}
 		l.settled(t)
 		for range 4 { // they were let in before the refusal was known
-			l.Record(LoginFailed, someone)
+			l.Record(LoginFailed, someone, 1)
 		}
 		l.settled(t)
 		if d := l.ask(t, "login_failed", 0, user("alice")); d.Remaining != 1 {
@@ -68,7 +68,7 @@ func TestRedisRefusesToWrite(t *testing.T) {
 	redis := roomtest.Of(server)
 	l := begin(t, redis, "order by user 100/h closed; cart by user 100/h; message by user 100/h closed")
 	server.Do(t, "CONFIG SET min-replicas-to-write 1")
-	l.Record(Cart, Who{ID: 7})
+	l.Record(Cart, Who{ID: 7}, 1)
 	l.settled(t)
 	now := time.Now()
 	if !l.conn.Up() || l.wait(Order, Who{ID: 7}, now) <= 0 || l.wait(Message, Who{ID: 8}, now) <= 0 {

@@ -49,7 +49,8 @@ func TestParseRulesRefuses(t *testing.T) {
 // A default rule holds unless another one of its event and feature refuses in its place.
 func TestWithDefaults(t *testing.T) {
 	const login, register = "login_failed by user, login_failed by ip, ", "register by user, register by ip, "
-	const message = "message by user, message by ip, " + register
+	const chat = "invite by user, invite by ip, chat by user, chat by ip, "
+	const message = "message by user, message by ip, " + register + chat
 	for text, want := range map[string]string{
 		"":                  login + message,
 		"order by user 2/s": login + message + "order by user, ",
@@ -59,7 +60,7 @@ func TestWithDefaults(t *testing.T) {
 		"login_failed by user 1/m shadow":        login + message + "login_failed by user, ",
 		"message by vk 20/h":                     login + message + "message by vk, ",
 		"message by user of 7 unlimited":         login + message + "message by user, ",
-		"message by ip 1/s; message by user 1/s": login + register + "message by ip, message by user, ",
+		"message by ip 1/s; message by user 1/s": login + register + chat + "message by ip, message by user, ",
 	} {
 		got := ""
 		for _, rule := range WithDefaults(parse(t, text)) {

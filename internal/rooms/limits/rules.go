@@ -31,6 +31,7 @@ type limit struct {
 	rules          applied
 	overrides      map[string]*applied
 	memory         memory
+	quotas         *quotas // of an event that isLocal, nil for others
 
 	slots     uint32 // number of keys that all values share, 0 where each has its own
 	salt      []byte // secret part of a value, to choose its slot
@@ -68,6 +69,9 @@ func newRuleset(rules []Rule) *ruleset {
 		l := e.limit(rule.Feature)
 		if l == nil {
 			l = &limit{event: e.name, feature: rule.Feature, overrides: map[string]*applied{}}
+			if isLocal(e.name) {
+				l.quotas = &quotas{}
+			}
 			e.limits = append(e.limits, l)
 		}
 		if rule.Value == "" {

@@ -68,10 +68,12 @@ type Status struct {
 	User   uint32
 	Online bool
 	Seen   time.Time // the last heartbeat; zero: none, or too long ago to be known
+
+	Unknown bool // the Redis that keeps the user does not answer
 }
 
 // Presence is the room in one process. Its methods are safe for concurrent use. Their errors are
-// pipeline.ErrUnavailable and those of Config.Contacts.
+// pipeline.ErrUnavailable of the Redis that keeps the user, and those of Config.Contacts.
 type Presence struct {
 	cfg      Config
 	redis    *pipeline.Spread
@@ -116,10 +118,11 @@ func (p *Presence) Heartbeat(user uint32) (visible bool, contacts []Status, err 
 	}
 	contacts = make([]Status, len(found))
 	for i, s := range found {
-		if err := s.reading.await(); err != nil { // that of another heartbeat
-			return false, nil, err
+		if s.reading.await() != nil {
+			contacts[i] = Status{User: s.User, Unknown: true}
+		} else {
+			contacts[i] = s.Status
 		}
-		contacts[i] = s.Status
 	}
 	return visible, contacts, nil
 }
@@ -135,26 +138,22 @@ func (p *Presence) SetVisible(user uint32, visible bool) error {
 	return err
 }
 
-// beat runs beat.lua for the user together with the readings, which it ends: one for each connection. All
-// are sent before the first answer is awaited.
+// beat runs beat.lua for the user together with the readings, one for each connection. All are sent before
+// an answer is awaited; it awaits only the one that has the user.
 func (p *Presence) beat(user uint32, wish string, readings []reading) (visible bool, err error) {
 	var code int64 = -1
 	key, part := userKey(user)
-	readings[part%len(readings)].call = beatScript.Call(&code, []string{key}, wish, seconds(keptFor),
+	own := &readings[part%len(readings)]
+	own.call = beatScript.Call(&code, []string{key}, wish, seconds(keptFor),
 		seconds(invisibleFor))
 	for i, conn := range p.redis.Conns() {
 		p.cfg.Lookups.Add(uint64(len(readings[i].users)))
 		readings[i].send(conn)
 	}
-	for i := range readings {
-		if failed := readings[i].await(); failed != nil {
-			err = failed
-		}
-	}
-	switch {
-	case err != nil:
+	if err := own.await(); err != nil {
 		return false, err
-	case code != beatVisible && code != beatInvisible:
+	}
+	if code != beatVisible && code != beatInvisible {
 		return false, pipeline.UnknownCode("beat.lua", code)
 	}
 	return code == beatVisible, nil

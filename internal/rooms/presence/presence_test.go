@@ -2,6 +2,7 @@ package presence
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -175,27 +176,31 @@ func TestContacts(t *testing.T) {
 	}
 }
 
-// Without Redis a heartbeat fails, and so does that which waits for its reading. Later ones read again.
+// Without Redis a heartbeat fails. To one that waits for its reading the contacts are unknown. Later ones
+// read again.
 func TestWithoutRedis(t *testing.T) {
 	server := redistest.New(t)
 	r := open(t, []pipeline.Config{roomtest.Of(server)}, 2)
 	own := newReadings(1)
 	r.statuses.look([]uint32{2}, own, r.clock.Now())
-	waits := make(chan error, 1)
+	waits := make(chan string, 1)
 	go func() {
-		_, _, err := r.Heartbeat(1)
-		waits <- err
+		_, contacts, err := r.Heartbeat(1)
+		waits <- fmt.Sprint(contacts, err)
 	}()
 	testkit.Until(t, "heartbeat", func() bool { v, _ := r.get(t, 1); return v != "" })
 	server.Kill(t)
 	if _, err := r.beat(3, asBefore, own); !errors.Is(err, pipeline.ErrUnavailable) {
 		t.Errorf("a heartbeat without Redis: %v", err)
 	}
-	if err := <-waits; !errors.Is(err, pipeline.ErrUnavailable) {
-		t.Errorf("a heartbeat that waits for another's reading: %v", err)
+	if got, want := <-waits, fmt.Sprint([]Status{{User: 2, Unknown: true}}, nil); got != want {
+		t.Errorf("a heartbeat that waits for another's reading: %s, want %s", got, want)
 	}
 	server.Restart(t)
-	testkit.Until(t, "Redis", func() bool { _, _, err := r.Heartbeat(1); return err == nil })
+	testkit.Until(t, "Redis", func() bool {
+		_, contacts, err := r.Heartbeat(1)
+		return err == nil && !contacts[0].Unknown
+	})
 }
 
 // What is kept is bounded by its time and by its number.

@@ -24,8 +24,7 @@ const (
 )
 
 // chatFlags are the flags of a server with the conversation: speakers are faster than people.
-var chatFlags = []string{"-chat", "-push-address", "127.0.0.1:0", "-room-pace", "0", "-limits",
-	"message by user unlimited; message by ip unlimited"}
+var chatFlags = []string{"-chat", "-push-address", "127.0.0.1:0", "-room-pace", "0", "-limits", "off"}
 
 // talk is a run of scripts/chat load; nil for a side without.
 type talk struct{ run *launch.Process }
