@@ -88,7 +88,9 @@ func TestPortInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")
 	other := setup{args: []string{"-users", "2"}}.serve(t)
-	s := setup{args: other.samePort(t)}.launch(t)
+	_, port, err := net.SplitHostPort(other.Address)
+	testkit.Must(t, err)
+	s := setup{args: []string{"-app-port", port}}.launch(t)
 	checkRefused(t, s.Process, "cannot listen on "+other.Address+": another program uses that port; "+
 		"stop it or choose another with -app-port (APP_PORT)")
 	// A server that cannot serve must not have opened a sale.
