@@ -92,6 +92,7 @@ func sit(t *testing.T, s *launch.Server, args ...string) (types func(string), re
 	reads = &screen{}
 	var program sync.WaitGroup
 	program.Go(func() { // without Must, which is for the test's own goroutine
+		defer keyboard.Close() // the test must not wait for a program that has ended
 		if err := run(append([]string{"-addr", s.Address}, args...), keyboard, reads); err != nil {
 			t.Error(err)
 		}
