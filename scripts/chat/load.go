@@ -21,7 +21,7 @@ import (
 const (
 	loginsAtOnce = 16
 	startMax     = 2 * time.Minute  // until all are connected
-	settleMax    = 20 * time.Second // after the last message: until everything has arrived
+	settleMax    = time.Minute      // after the last message: until everything has arrived
 	sendMax      = 30 * time.Second // until the outcome of a message is left open
 	storedPage   = 100
 	storedPages  = 9 // of a thread, compared at the end: Redis may trim what is older meanwhile
@@ -123,12 +123,16 @@ type arrivals struct {
 
 func newTimes() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, 3) }
 
-// run is the whole load.
-func (o *loadOptions) run(ctx context.Context, out io.Writer) error {
+func newCrowd(o *loadOptions) *crowd {
 	c := &crowd{loadOptions: o, checks: newChecks(), refused: map[string]int{}, storing: newTimes()}
 	for i := range c.arriving {
 		c.arriving[i].times = newTimes()
 	}
+	return c
+}
+
+// run is the whole load.
+func (c *crowd) run(ctx context.Context, out io.Writer) error {
 	// A signal ends the load, not the checks after it.
 	all, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -141,7 +145,7 @@ func (o *loadOptions) run(ctx context.Context, out io.Writer) error {
 	talked := c.talk(ctx, all)
 	c.settle(all)
 	r := c.report(started, talked)
-	if err := r.write(out, o.asJSON); err != nil {
+	if err := r.write(out, c.asJSON); err != nil {
 		return err
 	}
 	if n := c.checks.violations(); n > 0 {
