@@ -40,6 +40,9 @@ var chatDrills = []drill{
 	{name: "chat-keeper-killed", quiet: "server-killed has it",
 		says:  "kill -9 of a supervisor, which keeps the lists of threads; another server goes on",
 		setup: setup{servers: 2, talk: pairs}, noticed: may503 | mayDrop, run: again(3, 10, serverKilled)},
+	{name: "chat-sql-away", alert: "LedgerBehind",
+		says:  "the database of older messages is away, while people talk",
+		setup: setup{servers: 2, talk: pairs + " -whole", ledger: true, patient: true}, run: booksAway},
 	{name: "chat-members", quiet: noFault, says: "members and devices come and go, while people talk",
 		setup: setup{servers: 2, talk: coming}, run: peopleTalk},
 }
@@ -52,8 +55,11 @@ const (
 
 	talkRate   = "80" // messages a second
 	firstTalks = "500"
-	settleMax  = 90 * time.Second // of the load, after its last message
-	talkFor    = 6 * time.Second  // where nothing is broken
+	// in Redis, of a thread of a drill with a database: they are full soon, and ten times as many last longer
+	// than the database is away
+	booksMessages = "20"
+	settleMax     = 4 * time.Minute // of the load, after its last message
+	talkFor       = 6 * time.Second // where nothing is broken
 )
 
 // talk is a run of scripts/chat load.
@@ -136,8 +142,12 @@ func chatFlags(c setup) ([]string, error) {
 		return nil, nil
 	}
 	port, err := launch.FreePort()
-	return []string{"-chat", "-push-address", localhost(port), "-room-pace", "0", "-limits",
-		"message by user unlimited; message by ip unlimited"}, err
+	args := []string{"-chat", "-push-address", localhost(port), "-room-pace", "0", "-limits",
+		"message by user unlimited; message by ip unlimited"}
+	if c.ledger {
+		args = append(args, "-chat-messages", booksMessages)
+	}
+	return args, err
 }
 
 // pushOf is the process of a server that holds the websockets, 0 where none does.

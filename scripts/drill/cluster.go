@@ -73,9 +73,9 @@ var clusterDrills = []drill{
 }
 
 const (
-	promotedMax  = 5 * time.Second  // promised: from the promotion of a replica until every server serves again
-	promotionMax = 20 * time.Second // for a promotion that hangs; it takes the node time-out and a second
-	inStepMax    = 30 * time.Second // for a new replica to copy the data of its master
+	promotedMax  = 5 * time.Second // promised: from the promotion of a replica until every server serves again
+	promotionMax = time.Minute     // for a promotion that hangs; it takes the node time-out and a second
+	inStepMax    = time.Minute     // for a new replica to copy the data of its master
 )
 
 // cluster is the Redis Cluster of a stack. Each slice of the sale has a master of its own.
