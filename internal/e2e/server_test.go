@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,10 +49,13 @@ type setup struct {
 	env, args []string
 }
 
-// launch starts the server without waiting for it, on any free port.
+// patient is for servers on a busy machine: a Redis that stands still for seconds makes no 503.
+var patient = []string{"-redis-timeout", "20s"}
+
+// launch starts a patient server without waiting for it, on any free port.
 func (c setup) launch(t *testing.T) *server {
 	t.Helper()
-	return &server{Server: launch.StartServer(t, c.data, c.env, c.args...)}
+	return &server{Server: launch.StartServer(t, c.data, c.env, slices.Concat(patient, c.args)...)}
 }
 
 // serve starts the server, root's password being rootPassword, and returns once it serves.

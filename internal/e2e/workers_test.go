@@ -191,7 +191,8 @@ func awaitReady(t *testing.T, c *client.Client, status int) {
 func TestWorkerStartsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	s := setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10"}}.serve(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10",
+		"-redis-timeout", "3s"}}.serve(t)
 	c := s.client(t)
 	awaitReady(t, c, 200) // a worker on a busy machine may begin without Redis
 	redis.Freeze(t)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,8 +53,8 @@ func serveWithClock(t *testing.T, path string, ahead time.Duration, args ...stri
 	testkit.Must(t, err)
 	testkit.Must(t, clock.Jump(ahead))
 	env := append(clock.Env(), "TOKEN_SECRET="+sharedSecret, "ROOT_PASSWORD="+rootPassword)
-	run := launch.Program{Path: path, Args: append([]string{"-app-port", "0", "-data", data}, args...),
-		Env: env}.Launch(t)
+	run := launch.Program{Path: path, Env: env,
+		Args: slices.Concat(patient, []string{"-app-port", "0", "-data", data}, args)}.Launch(t)
 	s := &server{Server: &launch.Server{Process: run, Data: data}}
 	s.Serves(t)
 	return s

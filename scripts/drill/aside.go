@@ -94,7 +94,8 @@ func (a *asides) startRooms(ctx context.Context) error {
 	a.rooms, err = a.start(asideRooms, a.s.redis.socket, "-tls-cert", certificate.ChainFile, "-tls-key",
 		certificate.KeyFile, "-blocklist", a.site.url("/list"), "-blocklist-refresh", listRefresh.String(),
 		"-repeats", "-repeats-memory", "1", "-traffic-keys", "1000", "-vk-groups", a.groups(),
-		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m; message by user unlimited; message by ip unlimited")
+		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m; message by user unlimited; "+
+			"message by ip unlimited")
 	if err != nil {
 		return err
 	}
