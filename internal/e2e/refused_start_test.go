@@ -22,7 +22,7 @@ func checkRefused(t *testing.T, p *launch.Process, message string) {
 	if code := p.ExitCode(t); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	if got, want := p.Written(t), "flashsale: "+message+"\n"; got != want {
+	if got, want := testkit.ReadFile(t, p.Stdout)+p.Warnings(t), "flashsale: "+message+"\n"; got != want {
 		t.Errorf("output %q\nwant   %q", got, want)
 	}
 }
