@@ -21,6 +21,8 @@ import (
 const (
 	rootPassword = "root-of-the-tests"
 	sharedSecret = "a secret that servers of one sale share"
+	// for servers and commands on a busy machine: a Redis that stands still for seconds makes no 503
+	patient = "REDIS_TIMEOUT=20s"
 )
 
 // root is the top of the repository, seen from this package.
@@ -32,7 +34,8 @@ var item = client.Pieces
 // program starts a program of this module, named by its package, with PATH and env as its whole environment.
 func program(t *testing.T, source string, env []string, args ...string) *launch.Process {
 	t.Helper()
-	return launch.Program{Path: launch.Built(t, source), Args: args, Env: env}.Launch(t)
+	return launch.Program{Path: launch.Built(t, source), Args: args,
+		Env: append(slices.Clip(env), patient)}.Launch(t)
 }
 
 // run runs a program of this module to its end.
@@ -49,13 +52,10 @@ type setup struct {
 	env, args []string
 }
 
-// patient is for servers on a busy machine: a Redis that stands still for seconds makes no 503.
-var patient = []string{"-redis-timeout", "20s"}
-
 // launch starts a patient server without waiting for it, on any free port.
 func (c setup) launch(t *testing.T) *server {
 	t.Helper()
-	return &server{Server: launch.StartServer(t, c.data, c.env, slices.Concat(patient, c.args)...)}
+	return &server{Server: launch.StartServer(t, c.data, append(slices.Clip(c.env), patient), c.args...)}
 }
 
 // serve starts the server, root's password being rootPassword, and returns once it serves.
