@@ -36,7 +36,7 @@ func openWithOrders(t *testing.T, open opener, server *redistest.Server, orders,
 func beginList(t *testing.T, s *shop, version string, c net.Conn) *http.Response {
 	t.Helper()
 	t.Cleanup(func() { c.Close() })
-	testkit.Must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	testkit.Must(t, c.SetDeadline(time.Now().Add(testkit.Patience)))
 	const request = "GET /admin/orders HTTP/%s\r\nHost: shop\r\nAccess-Token: %s\r\n\r\n"
 	if _, err := fmt.Fprintf(c, request, version, s.token(rootUser)); err != nil {
 		t.Fatal(err)

@@ -21,13 +21,13 @@ const (
 	bodyTooLarge   = `{"code":"BODY_TOO_LARGE","message":"请求体过大"}`
 )
 
-// dial opens a connection on which nothing takes longer than a slow client may.
+// dial opens a connection. A server that waits for more than it needs would close it without a reply.
 func dial(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
-	testkit.Must(t, c.SetDeadline(time.Now().Add(listener.RequestTimeout/2)))
+	testkit.Must(t, c.SetDeadline(time.Now().Add(testkit.Patience)))
 	return c.(*net.TCPConn)
 }
 

@@ -49,7 +49,7 @@ func TestChangesAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer link.Close()
-	if err := link.Do(note, time.Second); err != nil {
+	if err := link.Do(note, testkit.Patience); err != nil {
 		t.Fatal(err)
 	}
 	logChanges(follower, sale.ID())

@@ -47,7 +47,7 @@ func TestAckReplica(t *testing.T) {
 	t.Parallel()
 	nodes, addresses := startPair(t)
 	args := []string{"-users", "9", "-workers", "1", "-redis", addresses[0], "-ack", "replica",
-		"-redis-timeout", "1s"}
+		"-redis-timeout", "5s"} // as long as an order without the replica takes
 	const missing = `min-replicas-to-write is "0", -ack replica needs 1 or more`
 	refused := setup{args: args}.launch(t)
 	if code := refused.ExitCode(t); code != 1 || refused.Logged(t, missing) != 1 {

@@ -53,12 +53,14 @@ func TestGuides(t *testing.T) {
 		{"limits", "failed calls: 0\n", []string{"order", "2"}}, // refusals are no faults
 	} {
 		t.Run("wrk "+load.name, func(t *testing.T) {
-			output, ok := s.wrk(load.name, serviceSecret, load.args...)
-			if !ok || !regexp.MustCompile(`Requests/sec: +[1-9]`).MatchString(output) ||
-				!strings.Contains(output, load.want) ||
-				load.want == "" && strings.Contains(output, "Non-2xx") {
-				t.Error(output)
-			}
+			answered := regexp.MustCompile(`Requests/sec: +[0-9.]*[1-9]`)
+			testkit.Until(t, "a load with answers", func() bool { // a busy machine may give none in a second
+				output, ok := s.wrk(load.name, serviceSecret, load.args...)
+				if !ok || load.want == "" && strings.Contains(output, "Non-2xx") {
+					t.Fatal(output)
+				}
+				return answered.MatchString(output) && strings.Contains(output, load.want)
+			})
 		})
 	}
 	for _, wrong := range []struct{ token, event, want string }{
@@ -140,7 +142,12 @@ func compareStream(t *testing.T, s *server) {
 	form := func(line string) string { // without what is different each time
 		line = regexp.MustCompile(`(\[0(,0)*\]|\[0,0,0,.*\])`).ReplaceAllString(line, "[zeros]")
 		line = regexp.MustCompile(`"(id|now)":"[^"]+"`).ReplaceAllString(line, `"$1":""`)
+		line = strings.Replace(line, `"connections":2`, `"connections":1`, 1)
 		return regexp.MustCompile(`\d{4,}`).ReplaceAllString(line, "number")
+	}
+	// The server asks for the state of Redis once somebody watches.
+	for first, pace := s.watch(t), (struct{ Redis string }{}); pace.Redis == ""; {
+		first.next("pace", &pace)
 	}
 	v := s.watch(t)
 	for want := range strings.Lines(fence[1]) {

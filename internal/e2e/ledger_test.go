@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -110,14 +109,6 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	return detail.Ledger.Waiting, detail.Ledger.Oldest, true
 }
 
-// samePort are the arguments that start a server again on the port of this one.
-func (s *server) samePort(t *testing.T) []string {
-	t.Helper()
-	_, port, err := net.SplitHostPort(s.Address)
-	testkit.Must(t, err)
-	return []string{"-app-port", port}
-}
-
 // One database server for all cases: it takes seconds to start.
 func TestMariaDB(t *testing.T) {
 	t.Parallel()
@@ -184,8 +175,7 @@ func testLedgerSupervisorKilled(t *testing.T, b *books) {
 		l.stop()
 		s.ExitCode(t)
 		awaitEnd(t, workers...)
-		s = setup{data: s.Data, env: b.env(), args: append(append([]string{"-workers", "2"}, loadArgs...),
-			s.samePort(t)...)}.serve(t)
+		s = setup{data: s.Data, env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 		orders := s.orders(t)
 		for user, id := range l.placed {
 			if orders[user].ID != id {

@@ -34,7 +34,7 @@ type device struct {
 
 // ticketOf asks a server for a ticket.
 func ticketOf(s *server, user int) (url, ticket string, err error) {
-	c := client.Client{Address: s.Address, Timeout: 5 * time.Second, NewConnections: true}
+	c := client.Client{Address: s.Address, NewConnections: true}
 	defer c.HangUp()
 	if err := c.LoginUser(user); err != nil {
 		return "", "", err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,8 @@ import (
 const (
 	rootPassword = "root-of-the-tests"
 	sharedSecret = "a secret that servers of one sale share"
+	// for servers and commands on a busy machine: a Redis that stands still for seconds makes no 503
+	patient = "REDIS_TIMEOUT=20s"
 )
 
 // root is the top of the repository, seen from this package.
@@ -31,7 +34,8 @@ var item = client.Pieces
 // program starts a program of this module, named by its package, with PATH and env as its whole environment.
 func program(t *testing.T, source string, env []string, args ...string) *launch.Process {
 	t.Helper()
-	return launch.Program{Path: launch.Built(t, source), Args: args, Env: env}.Launch(t)
+	return launch.Program{Path: launch.Built(t, source), Args: args,
+		Env: append(slices.Clip(env), patient)}.Launch(t)
 }
 
 // run runs a program of this module to its end.
@@ -48,10 +52,10 @@ type setup struct {
 	env, args []string
 }
 
-// launch starts the server without waiting for it, on any free port.
+// launch starts a patient server without waiting for it, on any free port.
 func (c setup) launch(t *testing.T) *server {
 	t.Helper()
-	return &server{Server: launch.StartServer(t, c.data, c.env, c.args...)}
+	return &server{Server: launch.StartServer(t, c.data, append(slices.Clip(c.env), patient), c.args...)}
 }
 
 // serve starts the server, root's password being rootPassword, and returns once it serves.
@@ -129,7 +133,13 @@ func (s *server) root(t *testing.T) *client.Client {
 // orders reads all orders of the sale by user.
 func (s *server) orders(t *testing.T) map[int]client.Order {
 	t.Helper()
-	list, err := s.root(t).AllOrders()
+	root := s.root(t)
+	var list []client.Order
+	var err error
+	testkit.Until(t, "list of all orders", func() bool { // a worker on a busy machine may begin without Redis
+		list, err = root.AllOrders()
+		return !client.IsRefused(err, 503, "SERVICE_UNAVAILABLE")
+	})
 	testkit.Must(t, err)
 	byUser := map[int]client.Order{}
 	for _, o := range list {

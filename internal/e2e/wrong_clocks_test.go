@@ -51,9 +51,10 @@ func serveWithClock(t *testing.T, path string, ahead time.Duration, args ...stri
 	clock, err := launch.NewClock(data)
 	testkit.Must(t, err)
 	testkit.Must(t, clock.Jump(ahead))
-	env := append(clock.Env(), "TOKEN_SECRET="+sharedSecret, "ROOT_PASSWORD="+rootPassword)
-	run := launch.Program{Path: path, Args: append([]string{"-app-port", "0", "-data", data}, args...),
-		Env: env}.Launch(t)
+	env := append(clock.Env(), "TOKEN_SECRET="+sharedSecret, "ROOT_PASSWORD="+rootPassword,
+		patient)
+	run := launch.Program{Path: path, Env: env,
+		Args: append([]string{"-app-port", "0", "-data", data}, args...)}.Launch(t)
 	s := &server{Server: &launch.Server{Process: run, Data: data}}
 	s.Serves(t)
 	return s

@@ -94,14 +94,9 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 		"never ready": {play{Generation: 2, Hang: true}, time.Second, "sale worker 0 was not ready within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := openSale(t, 2, time.Second, play{Generation: 1})
-			for _, slot := range s.slots {
-				slot.readyLimit = c.limit
-			}
-			s.run()
-			<-s.Ready()
-			testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
+			s := startSale(t, 2, time.Second, play{Generation: 1})
 			old := s.mustAsk(s.regularOf(0))
+			s.slots[0].readyLimit = c.limit
 			err := s.Roll(t.Context(), s.handover(c.part))
 			if want := "cannot replace sale worker 0, the old one stays: " + c.want; err == nil ||
 				err.Error() != want {

@@ -170,14 +170,14 @@ func (s *sale) mustAsk(client *http.Client) answer {
 
 // newcomer returns a client that opens a new connection for each request.
 func newcomer() *http.Client {
-	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	return &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
 // regular returns a client that keeps one connection open.
 func regular(t *testing.T) *http.Client {
 	transport := &http.Transport{MaxConnsPerHost: 1}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Timeout: 20 * time.Second, Transport: transport}
+	return &http.Client{Timeout: testkit.Patience, Transport: transport}
 }
 
 // regularOf returns a client that keeps a connection to the worker of the slot.

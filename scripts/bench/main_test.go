@@ -213,10 +213,17 @@ func TestSignalEndsLoadAndAudits(t *testing.T) {
 }
 
 func TestDurationEndsLoad(t *testing.T) {
-	s := newShop(builtIn(t, 10, 1000), honest)
-	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000",
-		"-duration", "500ms")
-	if code != 0 || rep.Load.Interrupted || rep.Load.Placed == 0 || rep.Load.Placed != len(s.orders) {
+	var s *shop
+	var rep Report
+	var stderr string
+	var code int
+	testkit.Until(t, "order within half a second", func() bool { // a busy machine may place none
+		s = newShop(builtIn(t, 10, 1000), honest)
+		rep, stderr, code = bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000",
+			"-duration", "500ms")
+		return len(s.orders) > 0
+	})
+	if code != 0 || rep.Load.Interrupted || rep.Load.Placed != len(s.orders) {
 		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
@@ -37,12 +37,24 @@ func TestLoad(t *testing.T) {
 		"room":   "-users 10 -room -first 40",
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"load", "-json", "-for", "3s", "-rate", "50", "-addr", s.Address},
-				strings.Fields(args)...)
-			time.AfterFunc(3*time.Second/2, func() { killPush(s) })
-			var text strings.Builder
-			if err := run(args, nil, &text); err != nil {
-				t.Fatalf("%v\n%s", err, text.String())
+			o, err := parseLoad(append([]string{"-json", "-for", "0", "-rate", "50", "-addr", s.Address},
+				strings.Fields(args)...), io.Discard)
+			testkit.Must(t, err)
+			c, text := newCrowd(o), &strings.Builder{}
+			ctx, end := context.WithCancel(t.Context())
+			var load sync.WaitGroup
+			load.Go(func() { err = c.run(ctx, text) })
+			defer load.Wait()
+			defer end()
+			testkit.Until(t, "messages", func() bool { return c.stored.Load() >= 50 })
+			killPush(s)
+			testkit.Until(t, "recovery and more messages", func() bool {
+				return c.recovered.Load() > 0 && c.stored.Load() >= 100
+			})
+			end()
+			load.Wait()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
 			}
 			var r report
 			testkit.Must(t, json.Unmarshal([]byte(text.String()), &r))
@@ -92,6 +104,7 @@ func sit(t *testing.T, s *launch.Server, args ...string) (types func(string), re
 	reads = &screen{}
 	var program sync.WaitGroup
 	program.Go(func() { // without Must, which is for the test's own goroutine
+		defer keyboard.Close() // the test must not wait for a program that has ended
 		if err := run(append([]string{"-addr", s.Address}, args...), keyboard, reads); err != nil {
 			t.Error(err)
 		}

@@ -21,7 +21,7 @@ import (
 const (
 	loginsAtOnce = 16
 	startMax     = 2 * time.Minute  // until all are connected
-	settleMax    = 20 * time.Second // after the last message: until everything has arrived
+	settleMax    = time.Minute      // after the last message: until everything has arrived
 	sendMax      = 30 * time.Second // until the outcome of a message is left open
 	storedPage   = 100
 	storedPages  = 9 // of a thread, compared at the end: Redis may trim what is older meanwhile
@@ -43,6 +43,7 @@ type loadOptions struct {
 	beat     time.Duration
 	churn    bool
 	closing  bool
+	whole    bool
 	asJSON   bool
 }
 
@@ -65,6 +66,8 @@ func parseLoad(args []string, out io.Writer) (*loadOptions, error) {
 		"0: none")
 	fs.BoolVar(&o.churn, "churn", false, "members who do not write are removed and added again")
 	fs.BoolVar(&o.closing, "closing", false, "devices after the first one are closed and come again")
+	fs.BoolVar(&o.whole, "whole", false, "every thread must be readable from its first message on: the "+
+		"servers have a database of older ones")
 	fs.BoolVar(&o.asJSON, "json", false, "print the report as JSON")
 	if err := parse(fs, args, out); err != nil {
 		return nil, err
@@ -123,12 +126,16 @@ type arrivals struct {
 
 func newTimes() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, 3) }
 
-// run is the whole load.
-func (o *loadOptions) run(ctx context.Context, out io.Writer) error {
+func newCrowd(o *loadOptions) *crowd {
 	c := &crowd{loadOptions: o, checks: newChecks(), refused: map[string]int{}, storing: newTimes()}
 	for i := range c.arriving {
 		c.arriving[i].times = newTimes()
 	}
+	return c
+}
+
+// run is the whole load.
+func (c *crowd) run(ctx context.Context, out io.Writer) error {
 	// A signal ends the load, not the checks after it.
 	all, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -141,7 +148,7 @@ func (o *loadOptions) run(ctx context.Context, out io.Writer) error {
 	talked := c.talk(ctx, all)
 	c.settle(all)
 	r := c.report(started, talked)
-	if err := r.write(out, o.asJSON); err != nil {
+	if err := r.write(out, c.asJSON); err != nil {
 		return err
 	}
 	if n := c.checks.violations(); n > 0 {
@@ -324,10 +331,13 @@ func (c *crowd) settle(ctx context.Context) {
 	_ = c.each(len(c.records), func(i int) error { // it returns no error
 		r := c.records[i]
 		p := c.people[i*max(c.members, 1)]
-		stored, err := p.stored(ctx, r.id)
+		stored, err := p.stored(ctx, r.id, c.whole)
 		if err != nil {
 			c.checks.violate(storedOnce, "thread %s cannot be read: %v", r.id, err)
 			return nil
+		}
+		if c.whole && len(stored) > 0 && stored[0].ID != 1 {
+			c.checks.violate(storedOnce, "thread %s begins with message %d", r.id, stored[0].ID)
 		}
 		r.compare(stored)
 		return nil
@@ -357,12 +367,12 @@ func (c *crowd) settle(ctx context.Context) {
 	}
 }
 
-// stored reads the newest messages of a thread.
-func (p *person) stored(ctx context.Context, id string) (list []message, err error) {
+// stored reads the newest messages of a thread, or the whole thread.
+func (p *person) stored(ctx context.Context, id string, whole bool) (list []message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
 	before := ""
-	for range storedPages {
+	for n := 0; whole || n < storedPages; n++ {
 		page, _, err := p.messages(ctx, id, "limit="+strconv.Itoa(storedPage)+before)
 		if err != nil || len(page) == 0 {
 			return list, err

@@ -51,7 +51,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return o.run(ctx, out)
+		return newCrowd(o).run(ctx, out)
 	}
 	p, err := parsePerson(args, in, out)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 const (
 	changePause   = 300 * time.Millisecond // between two changes of members or devices
-	unsubscribing = 5 * time.Second        // a removed member's device must know within this time
+	unsubscribing = 30 * time.Second       // a removed member's device must know within this time
 )
 
 // device is a connection of a user, with what it saw.

@@ -134,8 +134,8 @@ const (
 	alertPace = 100 * time.Millisecond
 	// evaluationInterval is how often Prometheus evaluates the rules, with some room.
 	evaluationInterval = 600 * time.Millisecond
-	alertsMax          = 15 * time.Second // until the servers are scraped, and until an alert fires
-	clearedMax         = 20 * time.Second // the longest short window and some scrapes
+	alertsMax          = time.Minute // until the servers are scraped, and until an alert fires
+	clearedMax         = time.Minute // the longest short window takes a quarter of it
 )
 
 // instances is an expression that matches the servers.

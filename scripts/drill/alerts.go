@@ -25,9 +25,6 @@ type roomFault struct {
 }
 
 var roomFaults = []roomFault{
-	{[]string{"LedgerBehind"},
-		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
-		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
 	{[]string{"BlocklistStale"}, nil, nil},
 	{[]string{"VKRepliesWait"},
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is away", 1) },
@@ -65,7 +62,6 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := a.twoGroups(ctx); err != nil {
 		return err
 	}
-	// The ledger must be behind when its database is killed, so kill the database soon after orders.
 	if err := s.changeState(ctx, root, "paused"); err != nil {
 		return err
 	}

@@ -28,11 +28,10 @@ import (
 // asides are two servers of the sale that the load does not use, so that their faults do not disturb it:
 // a server with every room, over TLS, and one with few connections and a slow way to Redis.
 type asides struct {
-	s        *stack
-	folder   string // of the certificate and of the groups of the bot
-	site     *site
-	database *launch.MariaDB
-	network  *launch.Proxy // between the crowded server and Redis
+	s       *stack
+	folder  string // of the certificate and of the groups of the bot
+	site    *site
+	network *launch.Proxy // between the crowded server and Redis
 
 	rooms, crowded *server
 	trust          *tls.Config // in the certificate of the server with the rooms
@@ -61,11 +60,6 @@ const (
 func (s *stack) startAsides(ctx context.Context) (err error) {
 	a := &asides{s: s, folder: filepath.Join(s.folder, "certificate")}
 	s.asides = a
-	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: %s is missing", errImpossible, program)
-		}
-	}
 	if a.site, err = startSite(s.folder); err != nil {
 		return err
 	}
@@ -73,14 +67,7 @@ func (s *stack) startAsides(ctx context.Context) (err error) {
 		return err
 	}
 	a.network.Delay(crowdedDelay)
-	folder := filepath.Join(s.folder, "mariadb")
-	if err := errors.Join(os.Mkdir(a.folder, 0o700), os.Mkdir(folder, 0o700)); err != nil {
-		return err
-	}
-	if a.database, err = launch.RunMariaDB(ctx, folder); err != nil {
-		return err
-	}
-	if err := a.database.Create(ctx, "ledger"); err != nil {
+	if err := os.Mkdir(a.folder, 0o700); err != nil {
 		return err
 	}
 	if err := a.startRooms(ctx); err != nil {
@@ -104,13 +91,11 @@ func (a *asides) startRooms(ctx context.Context) error {
 	if err := a.writeGroups("revoked"); err != nil {
 		return err
 	}
-	database := fmt.Sprintf("%s:%s@tcp(%s)/ledger", a.database.User, a.database.Password,
-		net.JoinHostPort(a.database.Host, strconv.Itoa(a.database.Port)))
 	a.rooms, err = a.start(asideRooms, a.s.redis.socket, "-tls-cert", certificate.ChainFile, "-tls-key",
-		certificate.KeyFile, "-ledger", database, "-blocklist", a.site.url("/list"), "-blocklist-refresh",
-		listRefresh.String(), "-repeats", "-repeats-memory", "1", "-traffic-keys", "1000",
-		"-vk-groups", a.groups(), "-vk-api", a.site.url(""), "-limits",
-		askedEvent+" by user 3/m; message by user unlimited; message by ip unlimited")
+		certificate.KeyFile, "-blocklist", a.site.url("/list"), "-blocklist-refresh", listRefresh.String(),
+		"-repeats", "-repeats-memory", "1", "-traffic-keys", "1000", "-vk-groups", a.groups(),
+		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m; message by user unlimited; "+
+			"message by ip unlimited")
 	if err != nil {
 		return err
 	}
@@ -150,9 +135,6 @@ func (a *asides) stop() {
 		if one != nil {
 			one.stop()
 		}
-	}
-	if a.database != nil {
-		a.database.Kill()
 	}
 	if a.network != nil {
 		a.network.Stop()

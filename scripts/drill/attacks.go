@@ -20,6 +20,24 @@ import (
 	bench "flashsale/scripts/bench/load"
 )
 
+// attackDrills break nothing: they make requests that any client may send.
+var attackDrills = []drill{
+	{name: "one-cart", quiet: noFault, says: "256 connections change one cart as fast as they can",
+		setup: crowded, run: oneCart.run},
+	{name: "bombs", quiet: noFault,
+		says:  "400 logins at once with bodies that could take long to read, again and again",
+		setup: crowded, run: bombs.run},
+	{name: "invented-names", quiet: noFault, says: "256 connections log in with invented names",
+		setup: crowded, run: inventedNames.run},
+	{name: "viewers-and-buyers", quiet: noFault, says: "500 pages watch the sale while buyers order",
+		setup: crowded, run: viewersAndBuyers},
+	{name: "pipelining", quiet: noFault,
+		says:  "20 and 100 connections send 2000 requests each before they read, again and again",
+		setup: crowded, run: pipelining},
+	{name: "pipelining-tls", quiet: noFault, says: "the same with TLS",
+		setup: setup{servers: 1, probes: 4, everysec: true, tls: true}, run: pipelining},
+}
+
 // attack is many requests that any client may send, and harmless ones to compare them with.
 type attack func(*stack, *rand.Rand) (hostile, harmless flood, err error)
 

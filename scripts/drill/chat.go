@@ -20,7 +20,32 @@ import (
 	"flashsale/scripts/bench/audit"
 )
 
-// The conversation beside the sale: scripts/chat load talks while buyers order, and checks what it got.
+// chatDrills hurt the conversation beside the sale: scripts/chat load talks while buyers order, and checks
+// what it got.
+var chatDrills = []drill{
+	{name: "chat-push-killed", quiet: "worker-killed has it",
+		says:  "kill -9 of the process with the websockets, while people talk",
+		setup: setup{servers: 2, talk: coming}, noticed: may503, run: again(3, 10, killPush)},
+	{name: "chat-push-frozen", alert: "PushLags",
+		says:  "SIGSTOP of the process with the websockets for 3 s, while people talk",
+		setup: setup{servers: 2, talk: pairs}, noticed: may503, run: pushPauses},
+	{name: "chat-redis-killed", quiet: "redis-killed has it", says: "kill -9 of Redis, while people talk",
+		setup: setup{servers: 2, talk: pairs}, noticed: must503, run: again(3, 10, killRedis)},
+	{name: "chat-redis-frozen", quiet: "redis-frozen has it",
+		says:  "SIGSTOP of Redis for 2 s, while people talk",
+		setup: setup{servers: 1, talk: pairs}, noticed: may503, run: again(1, 5, redisPauses)},
+	{name: "chat-server-frozen", quiet: "frozen-server has it",
+		says:  "three servers, one is frozen and goes on, while people talk",
+		setup: setup{servers: 3, talk: pairs}, noticed: may503 | mayDrop | mayHang, run: serverFrozen},
+	{name: "chat-keeper-killed", quiet: "server-killed has it",
+		says:  "kill -9 of a supervisor, which keeps the lists of threads; another server goes on",
+		setup: setup{servers: 2, talk: pairs}, noticed: may503 | mayDrop, run: again(3, 10, serverKilled)},
+	{name: "chat-sql-away", alert: "LedgerBehind",
+		says:  "the database of older messages is away, while people talk",
+		setup: setup{servers: 2, talk: pairs + " -whole", ledger: true, patient: true}, run: booksAway},
+	{name: "chat-members", quiet: noFault, says: "members and devices come and go, while people talk",
+		setup: setup{servers: 2, talk: coming}, run: peopleTalk},
+}
 
 const (
 	chatSource = "flashsale/scripts/chat"
@@ -30,8 +55,11 @@ const (
 
 	talkRate   = "80" // messages a second
 	firstTalks = "500"
-	settleMax  = 90 * time.Second // of the load, after its last message
-	talkFor    = 6 * time.Second  // where nothing is broken
+	// in Redis, of a thread of a drill with a database: they are full soon, and ten times as many last longer
+	// than the database is away
+	booksMessages = "20"
+	settleMax     = 4 * time.Minute // of the load, after its last message
+	talkFor       = 6 * time.Second // where nothing is broken
 )
 
 // talk is a run of scripts/chat load.
@@ -114,7 +142,11 @@ func chatFlags(c setup) ([]string, error) {
 		return nil, nil
 	}
 	port, err := launch.FreePort()
-	return []string{"-chat", "-push-address", localhost(port), "-room-pace", "0", "-limits", "off"}, err
+	args := []string{"-chat", "-push-address", localhost(port), "-room-pace", "0", "-limits", "off"}
+	if c.ledger {
+		args = append(args, "-chat-messages", booksMessages)
+	}
+	return args, err
 }
 
 // pushOf is the process of a server that holds the websockets, 0 where none does.

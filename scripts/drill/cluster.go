@@ -18,10 +18,64 @@ import (
 	"flashsale/redisx"
 )
 
+// -ack where orders wait for replicas.
+const ackReplica, ackDisk = "replica", "disk"
+
+// The Redis Clusters of three servers. Orders go through the proxies only where the network is cut.
+var (
+	masters  = setup{servers: 3, probes: 4, masters: 3, replicas: 1, ack: ackReplica}
+	twoEach  = setup{servers: 3, probes: 4, masters: 3, replicas: 2, ack: ackReplica}
+	wired    = setup{servers: 3, probes: 4, masters: 3, replicas: 1, ack: ackReplica, proxied: true}
+	onDisk   = setup{servers: 3, probes: 4, masters: 3, replicas: 1, ack: ackDisk}
+	single   = setup{servers: 3, probes: 4, masters: 3}
+	scarce   = setup{servers: 3, probes: 4, masters: 3, stock: 20}
+	skewed   = setup{servers: 3, probes: 4, masters: 3, skews: true}
+	takeover = "a replica takes over before an alert is due"
+)
+
+// clusterDrills hurt a Redis Cluster.
+var clusterDrills = []drill{
+	{name: "cluster-master-killed", quiet: takeover,
+		says:  "kill -9 of a master at random moments, every other time its data is deleted",
+		setup: masters, noticed: must503, run: manyTimes(10, 50, masterKilled)},
+	{name: "cluster-master-killed-disk", quiet: takeover, says: "the same with -ack disk, on valkey-server",
+		setup: onDisk, noticed: must503, run: manyTimes(5, 20, masterKilled)},
+	{name: "cluster-master-empty", alert: "SliceLost",
+		says:  "a master comes back empty before its replica is promoted, later with its data",
+		setup: masters, noticed: must503, run: manyTimes(1, 3, masterEmpty)},
+	{name: "cluster-replica-killed", quiet: "orders go on",
+		says:  "kill -9 of a replica, its data is deleted",
+		setup: masters, noticed: may503, run: manyTimes(1, 5, replicaKilled)},
+	{name: "cluster-sync", quiet: takeover, says: "a master is killed while its replica copies its data",
+		setup: masters, noticed: must503, run: manyTimes(1, 3, replicaSyncs)},
+	{name: "cluster-lagging", quiet: takeover,
+		says:  "of two replicas the one that lags is promoted",
+		setup: twoEach, noticed: must503, run: manyTimes(1, 5, replicaLags)},
+	{name: "cluster-reshard", quiet: "requests wait",
+		says:  "a slot with a slice moves to another master, key by key",
+		setup: masters, noticed: may503, run: manyTimes(2, 5, slotMoved)},
+	{name: "cluster-cut", alert: "SliceAway", says: "no server reaches one master",
+		setup: wired, noticed: must503, run: manyTimes(1, 3, masterCut)},
+	{name: "cluster-partition", quiet: takeover,
+		says:  "a master is cut off from all nodes and from all servers but one",
+		setup: wired, noticed: must503, run: manyTimes(1, 5, masterApart)},
+	{name: "cluster-restarted", quiet: "they are back before an alert is due",
+		says:  "kill -9 of all masters, started again",
+		setup: masters, noticed: must503, run: allRestarted},
+	{name: "cluster-half-pause", alert: "SlicesBehind",
+		says:  "root pauses the sale while a master takes no writes",
+		setup: single, noticed: must503, run: pauseHalfDone},
+	{name: "cluster-clocks", alert: "ClockSkew", says: "the clock of a master is 2 s ahead",
+		setup: skewed, run: clocksDiffer},
+	{name: "mover-killed", quiet: "worker-killed has it",
+		says:  "kill -9 of all workers of a server, while orders wait for pieces of other slices",
+		setup: scarce, noticed: may503 | mayDrop, run: moversKilled},
+}
+
 const (
-	promotedMax  = 5 * time.Second  // promised: from the promotion of a replica until every server serves again
-	promotionMax = 20 * time.Second // for a promotion that hangs; it takes the node time-out and a second
-	inStepMax    = 30 * time.Second // for a new replica to copy the data of its master
+	promotedMax  = 5 * time.Second // promised: from the promotion of a replica until every server serves again
+	promotionMax = time.Minute     // for a promotion that hangs; it takes the node time-out and a second
+	inStepMax    = time.Minute     // for a new replica to copy the data of its master
 )
 
 // cluster is the Redis Cluster of a stack. Each slice of the sale has a master of its own.

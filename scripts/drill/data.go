@@ -14,7 +14,42 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// Faults of the data of Redis, of the way to it, and of its disk.
+// dataDrills hurt the data of Redis, the way to it, and its disk.
+var dataDrills = []drill{
+	// More calls must wait in each worker than one pipeline takes.
+	{name: "disk-stalls", alert: "RedisStalls",
+		says:  "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",
+		setup: setup{servers: 1, own: true, buyers: 1000}, run: diskStalls},
+	{name: "black-hole", alert: "RedisAway", says: "the network accepts and swallows everything",
+		setup: network, noticed: must503, run: networkSwallows},
+	{name: "reset", alert: "RedisReconnecting",
+		says:  "connections to Redis are reset in the middle of a pipeline",
+		setup: network, noticed: may503, run: connectionsReset},
+	{name: "slow-redis", alert: "RedisSlow", says: "each reply of Redis comes 50 ms later",
+		setup: network, noticed: may503, run: redisSlow},
+	{name: "maxmemory", alert: "RedisAway", says: "Redis reaches maxmemory (noeviction)",
+		setup: one, noticed: must503, run: memoryFull},
+	{name: "disk-full-misconf", alert: "RedisAway",
+		says:  "the disk of Redis is full: with appendfsync everysec it answers MISCONF",
+		setup: setup{servers: 1, everysec: true, disk: true}, noticed: must503, run: diskFull},
+	{name: "disk-full-always", alert: "RedisAway",
+		says:  "the disk of Redis is full: with appendfsync always it ends, again and again",
+		setup: setup{servers: 1, disk: true}, noticed: must503, run: diskFull},
+	{name: "disk-full-own", alert: "RedisAway",
+		says:  "the same with the server's own redis-server, which it starts again",
+		setup: setup{servers: 1, own: true, disk: true}, noticed: must503, run: diskFull},
+	{name: "tail-cut", alert: "RedisReconnecting",
+		says: "the last bytes of the append-only file are lost, redis-check-aof repairs it; later one " +
+			"more restart",
+		setup: one, noticed: must503, run: tailCut},
+	{name: "tail-cut-own", alert: "ServerRestarted",
+		says:  "the same with the server's own redis-server, without anybody's help",
+		setup: ownStore, noticed: must503 | mayDrop, run: tailCut},
+	{name: "emptied", alert: "RedisAway", says: "Redis comes back empty, later with its data",
+		setup: one, noticed: must503, run: redisEmptied},
+	{name: "script-flush", quiet: "the server loads the scripts again at once",
+		says: "SCRIPT FLUSH in mid-load", setup: one, noticed: may503, run: scriptsFlushed},
+}
 
 func memoryFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction",

@@ -10,7 +10,30 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Faults of processes: killed, frozen, with a clock that jumps.
+// processDrills kill and freeze processes, Redis among them, and let clocks jump.
+var processDrills = []drill{
+	{name: "worker-killed", alert: "WorkerRestarting", says: "kill -9 of a worker",
+		setup: one, noticed: may503 | mayDrop, run: again(3, 10, killWorker)},
+	{name: "server-killed", alert: "ServerRestarted",
+		says:  "kill -9 of the supervisor, which is started again",
+		setup: one, noticed: must503 | mayDrop, run: serverKilled},
+	{name: "server-killed-own", alert: "ServerRestarted",
+		says:  "the same with the server's own redis-server, which ends with it",
+		setup: ownStore, noticed: must503 | mayDrop, run: serverKilled},
+	{name: "redis-killed", alert: "RedisReconnecting",
+		says:  "kill -9 of Redis at random moments, started again",
+		setup: one, noticed: must503, run: again(3, 25, killRedis)},
+	{name: "redis-killed-own", alert: "RedisReconnecting",
+		says:  "kill -9 of the server's own redis-server, which it starts again",
+		setup: ownStore, noticed: must503, run: again(2, 10, killOwnRedis)},
+	{name: "redis-frozen", alert: "RedisAway", says: "SIGSTOP of Redis for 5 s",
+		setup: one, noticed: must503, run: redisFrozen},
+	{name: "frozen-server", alert: "ServerAway",
+		says:  "three servers of one sale, one is frozen and goes on",
+		setup: setup{servers: 3}, noticed: may503 | mayDrop | mayHang, run: serverFrozen},
+	{name: "clock-jump", alert: "ClockWrong", says: "the servers' clock jumps hours ahead and back",
+		setup: setup{servers: 1, clock: true}, noticed: may503, run: clockJumps},
+}
 
 // stand lets a fault last, in the long form for 10 s, and at least until its alert has fired.
 func (s *stack) stand(ctx context.Context, short time.Duration) {

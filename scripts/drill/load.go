@@ -23,8 +23,8 @@ const (
 	// The load must sell that many more pieces once service is back.
 	piecesAfter = 100
 	piecesFirst = 50 // sold before a fault
-	salesMax    = 10 * time.Second
-	auditMax    = time.Minute
+	salesMax    = time.Minute
+	auditMax    = 2 * time.Minute
 )
 
 // benchSource is the package of the buyers.

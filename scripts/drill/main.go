@@ -4,7 +4,8 @@
 // A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it,
 // waits for service, and lets bench audit. One Prometheus watches all servers with the alert rules of
 // scripts/grafana, in short windows. Beside the load, probes measure how long answers take and when service
-// is back, and a watch looks at memory and goroutines of the workers. The table of drills is in drills.go.
+// is back, and a watch looks at memory and goroutines of the workers. drills.go lists the drills; each table
+// of them stands beside its faults.
 //
 // It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside.
 // Drills run one after another, so that no drill spoils the times of the next.

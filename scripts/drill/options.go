@@ -14,6 +14,7 @@ const (
 	pairsMax   = 1000
 	longRounds = 4  // turns of each drill with -long
 	longPairs  = 50 // pairs with -long and without -pairs
+	slackMax   = 100
 )
 
 // options is the command line.
@@ -24,6 +25,7 @@ type options struct {
 	valkey bool
 	list   bool
 	pairs  int
+	slack  int // each promised time is that many times as long
 }
 
 // turn is one run of a drill.
@@ -62,6 +64,8 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 		fmt.Sprintf("every drill %d times with more and longer faults, then %d pairs", longRounds, longPairs))
 	fs.BoolVar(&opt.valkey, "valkey", false, "the nodes of a cluster are valkey-server, or what VALKEY names")
 	fs.IntVar(&opt.pairs, "pairs", 0, "then make this `number` of pairs of faults at once, chosen by the seed")
+	fs.IntVar(&opt.slack, "slack", 1, "each promised time is this `number` of times as long: for a machine "+
+		"that has other work")
 	fs.BoolVar(&opt.list, "list", false, "list the drills and do nothing")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)
@@ -76,6 +80,9 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	}
 	if opt.pairs < 0 || opt.pairs > pairsMax {
 		return opt, fmt.Errorf("%w: -pairs %d is not within 0 to %d", errUsage, opt.pairs, pairsMax)
+	}
+	if opt.slack < 1 || opt.slack > slackMax {
+		return opt, fmt.Errorf("%w: -slack %d is not within 1 to %d", errUsage, opt.slack, slackMax)
 	}
 	for opt.seed == 0 {
 		opt.seed = rand.Uint64() >> 32 // short enough to type

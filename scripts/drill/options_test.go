@@ -16,6 +16,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 		{"-only worker-killed+redis-killed-own", "cannot be made at once"},
 		{"-pairs -1", "-pairs -1 is not within 0 to 1000"},
 		{"-pairs 1001", "-pairs 1001 is not within 0 to 1000"},
+		{"-slack 0", "-slack 0 is not within 1 to 100"},
 		{"-seed x", "-h lists all flags"},
 		{"worker-killed", `"worker-killed" is not a flag`},
 	} {

@@ -17,8 +17,8 @@ const (
 	probePace = 10 * time.Millisecond // between two rounds of a probe
 	// rounds without a failure that count as service; each round reaches some worker
 	streakMin     = 10
-	resumeWait    = 15 * time.Second // after that, service counts as lost
-	unexpectedMax = 5                // kept as examples
+	resumeWait    = time.Minute // after that, service counts as lost
+	unexpectedMax = 5           // kept as examples
 )
 
 // probe calls one server all the time, beside the load: it lists the foods, changes a cart (one write to

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	askTimeout = time.Second      // for one command of the drill itself
-	askMax     = 15 * time.Second // a fault of a pair may delay it that long
+	askTimeout = time.Second // for one command of the drill itself
+	askMax     = time.Minute // a fault of a pair may delay it that long
 )
 
 // redis is the Redis of a stack: a redis-server that the drill keeps, or the one that the server started

@@ -120,7 +120,7 @@ func TestJudgeNoticedFault(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	calm := func() (*stack, *benchReport, *watch) {
-		s := &stack{probes: &probes{list: []*probe{{shopper: newShopper("a", 2), answered: 1}}}}
+		s := &stack{slack: 1, probes: &probes{list: []*probe{{shopper: newShopper("a", 2), answered: 1}}}}
 		rep := &benchReport{}
 		rep.Audit = append(rep.Audit, struct {
 			Name       string
@@ -137,6 +137,9 @@ func TestJudge(t *testing.T) {
 		{"calm", func(*stack, *benchReport, *watch) {}, ""},
 		{"late answer", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].slowest = answerMax + 1 },
 			"an answer took"},
+		{"late answer on a busy machine", func(s *stack, _ *benchReport, _ *watch) {
+			s.slack, s.probes.list[0].slowest = 2, 2*answerMax
+		}, ""},
 		{"late service", func(s *stack, _ *benchReport, _ *watch) { s.resumed = resumeMax + 1 },
 			"service was back"},
 		{"lost connection", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].dropped = 2 },

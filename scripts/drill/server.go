@@ -28,8 +28,8 @@ const (
 	lister        = 99  // reads the list of foods for the drill
 	firstNewcomer = 100 // see newcomers
 
-	redisTimeout   = 3 * time.Second // the default of -redis-timeout
-	patientTimeout = 5 * time.Second // -redis-timeout of a patient server
+	redisTimeout   = 3 * time.Second  // the default of -redis-timeout
+	patientTimeout = 15 * time.Second // -redis-timeout of a patient server
 	rootPassword   = "root-of-the-drills"
 	tokenSecret    = "a secret that the servers of a drill share"
 )

@@ -12,7 +12,7 @@ import (
 
 const (
 	answerMax     = redisTimeout + 500*time.Millisecond // promised, for every request
-	answerPatient = 5 * time.Second                     // when a shopper gives up
+	answerPatient = 20 * time.Second                    // when a shopper gives up
 )
 
 // item is some pieces of a food.

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	resumeMax  = 2 * time.Second  // promised: from the end of a fault until every server serves again
-	refusalMax = 10 * time.Second // from the start of a fault until a server feels it
+	resumeMax  = 2 * time.Second // promised: from the end of a fault until every server serves again
+	refusalMax = time.Minute     // from the start of a fault until a server feels it
 )
 
 // setup is the stack that a drill needs.
@@ -42,6 +42,7 @@ type setup struct {
 	ack      string // -ack of the servers; "" is local
 	stock    int    // of each food; 0 is stockDefault
 	talk     string // flags of the load of the conversation; "": the servers have none
+	ledger   bool   // the servers have a database, -ledger, and Redis keeps few messages
 	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
@@ -63,15 +64,17 @@ func (c setup) workers() int {
 type stack struct {
 	setup  setup
 	folder string
-	long   bool // more and longer faults
-	valkey bool // the nodes of a cluster are valkey-server
-	paired bool // another fault goes on at the same time
+	long   bool          // more and longer faults
+	valkey bool          // the nodes of a cluster are valkey-server
+	paired bool          // another fault goes on at the same time
+	slack  time.Duration // times each promised time
 
 	disk    *disk
 	clock   *launch.Clock
 	redis   *redis
 	cluster *cluster
 	proxy   *launch.Proxy
+	books   *books
 	servers []*server
 	probes  *probes
 	load    *load
@@ -112,7 +115,8 @@ func (s *stack) destroyed(orders int) {
 // startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
 // error too.
 func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, error) {
-	s := &stack{setup: c, alarms: a, long: opt.long, valkey: opt.valkey}
+	s := &stack{setup: c, alarms: a, long: opt.long, valkey: opt.valkey,
+		slack: time.Duration(opt.slack)}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
 		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
@@ -124,6 +128,12 @@ func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, 
 	program, env, err := s.serverProgram(ctx)
 	if err != nil {
 		return s, err
+	}
+	if c.ledger {
+		if s.books, err = openBooks(ctx, s.folder); err != nil {
+			return s, err
+		}
+		env = append(env, "LEDGER="+s.books.source())
 	}
 	for i := range c.servers {
 		if c.released && i == c.servers-1 {
@@ -238,6 +248,9 @@ func (s *stack) stop() {
 	}
 	if s.proxy != nil {
 		s.proxy.Stop()
+	}
+	if s.books != nil {
+		s.books.Kill()
 	}
 	if s.disk != nil {
 		s.disk.remove()

@@ -17,6 +17,19 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
+// stateDrills change the sale, and break what stands beside it.
+var stateDrills = []drill{
+	{name: "states", quiet: noFault,
+		says:  "root pauses, closes, schedules, opens and restocks the sale while buyers order",
+		setup: one, run: statesChange},
+	{name: "released-beside", quiet: noFault,
+		says:  "the last released version serves beside this one, while root changes the sale",
+		setup: setup{servers: 2, released: true}, run: statesChange},
+	{name: "alerts", quiet: "each of its faults has one of its own",
+		says:  "whatever no other drill has an alert for: rooms that fail, a crowd, buyers who stay away",
+		setup: setup{servers: 1, asides: true}, noticed: mayDrop | mayHang, run: alertsFire},
+}
+
 const restockMost = 20 // pieces that root adds or takes back at once
 
 // statesChange pauses, closes, schedules and opens the sale, and adds and takes back stock, as root, while

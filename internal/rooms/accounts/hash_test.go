@@ -119,7 +119,9 @@ func TestCheck(t *testing.T) {
 }
 
 // One hash at a time; few wait, and among them only half are new passwords.
-func TestQueueIsBounded(t *testing.T) {
+func TestQueueIsBounded(t *testing.T) { synctest.Test(t, testQueueIsBounded) }
+
+func testQueueIsBounded(t *testing.T) {
 	var now, most atomic.Int64
 	hold := make(chan struct{})
 	q := newQueue(func([]byte, []byte) (hash [hashBytes]byte, err error) {
@@ -138,13 +140,13 @@ func TestQueueIsBounded(t *testing.T) {
 			}
 		})
 	}
-	testkit.Until(t, "queue of new passwords", func() bool { return len(q.waiting) == waitingNew })
+	synctest.Wait()
 	_, err := q.make(nil)
 	wants(t, "one new password more", err, ErrBusy)
 	for range waitingMax - waitingNew {
 		running.Go(func() { wants(t, "login", q.check("", nil), ErrWrongPassword) })
 	}
-	testkit.Until(t, "full queue", func() bool { return len(q.waiting) == waitingMax })
+	synctest.Wait()
 	wants(t, "one login more", q.check("", nil), ErrBusy)
 	close(hold)
 	running.Wait()

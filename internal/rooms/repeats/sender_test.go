@@ -271,7 +271,6 @@ func TestStrangeEntries(t *testing.T) {
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
 	cfg := config(roomtest.Of(server), newClock())
-	cfg.Redis.Timeout = time.Second
 	c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
 	c.receive(t, Message{0, "a", 11, "hi"})
 	server.Kill(t)

@@ -58,7 +58,7 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 		t.Fatalf("parent wrote %q, %v", line, err)
 	}
 	testkit.Must(t, cmd.Process.Kill())
-	life.SetReadDeadline(time.Now().Add(10 * time.Second))
+	life.SetReadDeadline(time.Now().Add(testkit.Patience))
 	if _, err := life.Read(make([]byte, 1)); err != io.EOF {
 		t.Fatalf("child lives after kill -9 of its parent: %v", err)
 	}

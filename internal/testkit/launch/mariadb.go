@@ -17,9 +17,6 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// mariaDBTries: another process may take the port between its choice and the server's bind.
-const mariaDBTries = 3
-
 // MariaDB is a running server with one account that may do everything. It has no databases of its own. It
 // starts slowly, in one to three seconds, so a package starts one for all its tests.
 type MariaDB struct {
@@ -50,15 +47,13 @@ func RunMariaDB(ctx context.Context, folder string, arguments ...string) (s *Mar
 	if err := s.install(); err != nil {
 		return nil, err
 	}
-	for range mariaDBTries {
-		if s.Port, err = FreePort(); err != nil {
-			continue
-		}
-		if err = s.Launch(ctx); err == nil {
-			return s, nil
-		}
+	if s.Port, err = FreePort(); err == nil {
+		err = s.Launch(ctx)
 	}
-	return nil, fmt.Errorf("cannot start mariadbd: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start mariadbd: %w", err)
+	}
+	return s, nil
 }
 
 // needMariaDB looks for the programs, which Debian has in /usr/sbin.

@@ -94,7 +94,7 @@ func TestAwaitSeesTheEnd(t *testing.T) {
 	}
 }
 
-// Free ports stay away from those of outgoing connections.
+// Free ports stay away from those of outgoing connections, and are given once.
 func TestFreePorts(t *testing.T) {
 	var outgoing int
 	_, err := fmt.Sscan(testkit.ReadFile(t, "/proc/sys/net/ipv4/ip_local_port_range"), &outgoing)
@@ -106,5 +106,8 @@ func TestFreePorts(t *testing.T) {
 	}
 	if !areFree(first, 4) {
 		t.Errorf("ports %d to %d are in use", first, first+3)
+	}
+	if take(first-1, 2) || take(first+3, 2) {
+		t.Errorf("ports %d to %d can be given again", first, first+3)
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"flashsale/internal/testkit"
 )
 
-const testPatience = 10 * time.Second // a bound on what hangs
-
 // echo starts a proxy before a server that sends back what it gets, and returns a connection through it.
 func echo(t *testing.T) (*Proxy, net.Conn) {
 	t.Helper()
@@ -45,7 +43,7 @@ func dialProxy(t *testing.T, p *Proxy) net.Conn {
 	c, err := net.Dial("tcp", p.Address())
 	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
-	testkit.Must(t, c.SetDeadline(time.Now().Add(testPatience)))
+	testkit.Must(t, c.SetDeadline(time.Now().Add(testkit.Patience)))
 	return c
 }
 
@@ -77,8 +75,8 @@ func TestProxyDelaysReplies(t *testing.T) {
 	began := time.Now()
 	say(t, c, "a")
 	hear(t, c, "a")
-	if took := time.Since(began); took < SlowDelay || took > testPatience {
-		t.Errorf("the reply took %v, want little more than %v", took, SlowDelay)
+	if took := time.Since(began); took < SlowDelay {
+		t.Errorf("the reply took %v, want at least %v", took, SlowDelay)
 	}
 	p.Set(Passes)
 	say(t, c, "b")
@@ -101,7 +99,7 @@ func TestProxyBlackHole(t *testing.T) {
 	}
 	p.Set(Passes)
 	for _, c := range []net.Conn{old, fresh} {
-		testkit.Must(t, c.SetReadDeadline(time.Now().Add(testPatience)))
+		testkit.Must(t, c.SetReadDeadline(time.Now().Add(testkit.Patience)))
 		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("read %d bytes, %v; want a reset", n, err)
 		}
