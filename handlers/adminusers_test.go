@@ -111,7 +111,7 @@ func TestResetPassword(t *testing.T) {
 		s.expect(t, 1, "PUT", path, `{"password":""}`, 400, badPassword)
 		s.expect(t, 1, "PUT", "/admin/users/user2/password", makeOne, 403, catalogueUser)
 		for _, user := range []string{"nobody", "99", "2147483649", "99999999999"} {
-			s.expect(t, 1, "PUT", "/admin/users/"+user+"/password", makeOne, 404, userNotFound)
+			s.expect(t, 1, "PUT", "/admin/users/"+user+"/password", makeOne, 404, string(errUserNotFound.body))
 		}
 		s.expectSession(t, "/login", login("Alice", made[1]), 200, first, "Alice")
 	})
@@ -144,7 +144,7 @@ func TestCloseAccount(t *testing.T) {
 		s.expect(t, 1, "DELETE", "/admin/users/2", "", 403, catalogueUser)
 		s.expect(t, 1, "DELETE", "/admin/users/root", "", 403, catalogueUser)
 		for _, user := range []string{"nobody", "99", "2147483649", "99999999999"} {
-			s.expect(t, 1, "DELETE", "/admin/users/"+user, "", 404, userNotFound)
+			s.expect(t, 1, "DELETE", "/admin/users/"+user, "", 404, string(errUserNotFound.body))
 		}
 	})
 }
