@@ -73,6 +73,7 @@ func (s *Status) String() string {
 		printSale(list, line)
 		printRequests(list, line)
 		printRooms(list, line)
+		printPush(list, line)
 		text.WriteByte('\n')
 		printServers(list, &text)
 		if len(list) < len(s.servers) {
@@ -202,6 +203,24 @@ func printRooms(list []*server, line printLine) {
 	}
 	if !math.IsInf(soonest, 1) {
 		line("certificate", "%.1f days left", soonest/(24*time.Hour).Seconds())
+	}
+}
+
+// printPush shows the push service of all servers that have one.
+func printPush(list []*server, line printLine) {
+	var lag figures.Histogram
+	var there, up, connections float64
+	for _, s := range list {
+		if s.now.has(figures.PushUp) {
+			there++
+			up += s.now.sum(figures.PushUp)
+			connections += s.now.sum(figures.PushConnections)
+			lag.Add(s.lately(figures.PushLag))
+		}
+	}
+	if there > 0 {
+		line("push", "%.0f of %.0f up, %.0f connections, messages wait p50 %s, p99 %s", up, there, connections,
+			quantile(lag, 0.5), quantile(lag, 0.99))
 	}
 }
 
