@@ -73,7 +73,6 @@ func (s *Status) String() string {
 		printSale(list, line)
 		printRequests(list, line)
 		printRooms(list, line)
-		printPush(list, line)
 		text.WriteByte('\n')
 		printServers(list, &text)
 		if len(list) < len(s.servers) {
@@ -187,7 +186,8 @@ var rooms = []struct {
 	}},
 }
 
-// printRooms shows each room as the first server that has it, and the certificate that ends first.
+// printRooms shows each room as the first server that has it, the pushes of all, and the certificate that ends
+// first.
 func printRooms(list []*server, line printLine) {
 	for _, room := range rooms {
 		i := slices.IndexFunc(list, func(s *server) bool { return s.now.has(room.metric) })
@@ -195,6 +195,7 @@ func printRooms(list []*server, line printLine) {
 			line(room.name, "%s", room.text(list[i].now))
 		}
 	}
+	printPush(list, line)
 	soonest := math.Inf(1)
 	for _, s := range list {
 		if s.now.has(figures.CertificateEnd) {
