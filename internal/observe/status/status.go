@@ -186,8 +186,8 @@ var rooms = []struct {
 	}},
 }
 
-// printRooms shows each room as the first server that has it, the pushes of all, and the certificate that ends
-// first.
+// printRooms shows each room as the first server that has it, the pushes of all, and the certificate that
+// ends first.
 func printRooms(list []*server, line printLine) {
 	for _, room := range rooms {
 		i := slices.IndexFunc(list, func(s *server) bool { return s.now.has(room.metric) })

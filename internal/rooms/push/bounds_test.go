@@ -102,20 +102,31 @@ func TestRecoveriesAreBounded(t *testing.T) {
 	}
 }
 
-// A thread that is too large for a window is read once for all who recover, and can be read page by page.
+// A thread that is too large for a window, in bytes or in messages, is read for all who recover together,
+// and can be read page by page.
 func TestWindowsAreBounded(t *testing.T) {
-	s, st := one(t)
+	for kept, reads := range map[int]int{1000: 1, 100: 2} { // the second read begins with the newest ones
+		t.Run(fmt.Sprint(kept), func(t *testing.T) { testWindow(t, kept, reads) })
+	}
+}
+
+func testWindow(t *testing.T, kept, reads int) {
+	st := newStore()
+	cfg := config(st, roomtest.Redis(t))
+	cfg.MessagesMax = kept
+	s := start(t, cfg)
 	const messages = 1500
 	st.write(t, them, slices.Repeat([]string{strings.Repeat("x", 1000)}, messages)...)
 	st.change(func() { st.threads[them].first = 10 })
 	for range 3 {
 		v, err := s.histories.get(them).after(10)
 		testkit.Must(t, err)
-		if n := len(v.messages); !v.older || v.messages[n-1].Offset != messages || n < 800 || n > messages-100 {
+		n := len(v.messages)
+		if !v.older || v.messages[n-1].Offset != messages || n < min(2*kept, 800) || n > messages-100 {
 			t.Errorf("%d messages, older %v", n, v.older)
 		}
 	}
-	if st.reads > 1 || s.histories.bytes.Load() > windowBytes {
+	if st.reads > reads || s.histories.bytes.Load() > windowBytes {
 		t.Errorf("%d reads, %d bytes are kept", st.reads, s.histories.bytes.Load())
 	}
 	var forward, backward []uint64

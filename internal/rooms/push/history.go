@@ -143,6 +143,16 @@ func (h *histories) makeRoom() {
 	}
 }
 
+// read reads from the store. Positions do not wait for others.
+func (h *histories) read(name string, from uint64, limit int) (History, error) {
+	if limit > 0 {
+		h.makeRoom()
+		h.loads <- struct{}{}
+		defer func() { <-h.loads }()
+	}
+	return h.load(name, from, limit)
+}
+
 // drop forgets a thread unless somebody has begun to read it.
 func (h *histories) drop(t *thread) {
 	h.mu.Lock()
@@ -209,10 +219,7 @@ func (t *thread) fill(id uint64, onlyTop bool) error {
 	l := &load{done: make(chan struct{})}
 	t.loading = l
 	t.mu.Unlock()
-	t.all.makeRoom()
-	t.all.loads <- struct{}{}
-	found, err := t.all.load(t.name, from, limit)
-	<-t.all.loads
+	found, err := t.all.read(t.name, from, limit)
 	t.mu.Lock()
 	t.loading = nil
 	if l.err = err; err == nil && found.Last >= t.delivered {
