@@ -124,8 +124,8 @@ func write(t *testing.T, c *client.Client, thread, id string) {
 }
 
 // Two users with two devices each talk over two servers, one of them over TLS. Push processes are killed and
-// replaced, and Redis is killed and restarted: no message is lost, doubled or out of order, and no recovery is
-// incomplete.
+// replaced, and Redis is killed and restarted: no message is lost, doubled or out of order, and no recovery
+// is incomplete.
 func TestConversationSurvives(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")

@@ -95,8 +95,6 @@ func (s *Server) Handler() http.Handler {
 	})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
-		// A client that opens no websocket holds no place.
-		w.Header().Set("Connection", "close")
 		switch { // before the rate: what opens no websocket must not take the share of those that do
 		case !isHandshake(r):
 			http.Error(w, "this is for websockets", http.StatusBadRequest)
@@ -111,7 +109,10 @@ func (s *Server) Handler() http.Handler {
 		}
 		socket.ServeHTTP(w, r)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // who opens no websocket holds no place
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // isHandshake reports whether a request asks for a websocket as RFC 6455 wants it.

@@ -163,6 +163,12 @@ func TestOtherRequestsTakeNoHandshake(t *testing.T) {
 		if reply.StatusCode != 400 || !reply.Close {
 			t.Errorf("no handshake: %d", reply.StatusCode)
 		}
+		other, err := http.Get(strings.Replace(strings.TrimSuffix(s.url, Path), "ws", "http", 1))
+		testkit.Must(t, err)
+		other.Body.Close()
+		if other.StatusCode != 404 || !other.Close {
+			t.Errorf("another path: %d", other.StatusCode)
+		}
 		if got := s.handshake(t, "https://evil.example").StatusCode; got != 403 {
 			t.Errorf("another origin: %d", got)
 		}
