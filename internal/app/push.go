@@ -253,6 +253,9 @@ func (w *pusher) serve(ctx context.Context) error {
 	for begin := time.Now(); !w.push.Following() && time.Since(begin) < startWait && ctx.Err() == nil; {
 		time.Sleep(followLook)
 	}
+	if err := listener.BoundSends(w.inherited.Listener); err != nil {
+		return err
+	}
 	socket := w.limiter.Listen(w.inherited.Listener)
 	failed := make(chan error, 1)
 	go func() { failed <- w.web.Serve(socket) }()

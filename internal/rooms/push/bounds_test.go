@@ -88,7 +88,7 @@ func TestRecoveriesAreBounded(t *testing.T) {
 		}
 	}
 	recovered(messages - 100)
-	for range userRecovery {
+	for range userRecoveries {
 		s.recoveries.take(ann)
 	}
 	if got := recover(messages - 100); !strings.Contains(got, `"code":111,`) {
@@ -97,7 +97,7 @@ func TestRecoveriesAreBounded(t *testing.T) {
 	recovered(messages - 2) // needs no place
 	s.recoveries.leave(ann)
 	recovered(messages - 100)
-	if s.recoveries.taken != userRecovery-1 {
+	if s.recoveries.taken != userRecoveries-1 {
 		t.Errorf("%d places are taken", s.recoveries.taken)
 	}
 }

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	recoveryMax   = 512 << 10 // bytes of messages in a recovery; a client that misses more fetches the history
-	recoverySmall = 16 << 10  // a recovery of no more needs no place
-	recoveriesMax = 64        // of those that need one, at once
-	userRecovery  = 4         // of them of one user
+	recoveryMax    = 512 << 10 // bytes of messages in a recovery; a client that misses more fetches the history
+	recoverySmall  = 16 << 10  // a recovery of no more needs no place
+	recoveriesMax  = 64        // of those that need one, at once
+	userRecoveries = 4         // of them of one user
 )
 
 // recoveries are the places of those under way that send much: each is in memory until the client has read
@@ -24,7 +24,7 @@ type recoveries struct {
 func (r *recoveries) take(user uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.taken >= recoveriesMax || r.users[user] >= userRecovery {
+	if r.taken >= recoveriesMax || r.users[user] >= userRecoveries {
 		return false
 	}
 	r.taken++
