@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"flashsale/handlers"
 	"flashsale/internal/config"
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/presence"
@@ -28,6 +30,7 @@ import (
 
 var pushRoom = room{
 	name:  "push",
+	keep:  (*supervisor).keepPush,
 	read:  func(cfg *config.Config) (any, error) { return pushSecret{cfg.PushOfflineSecret}, nil },
 	serve: (*worker).servePush,
 }
@@ -55,6 +58,19 @@ func (s *supervisor) roles() []supervise.Role {
 			Setting: "-push-address (PUSH_ADDRESS)"})
 	}
 	return list
+}
+
+// keepPush shows whether the process takes connections.
+func (s *supervisor) keepPush(context.Context) (part, error) {
+	if pushProcesses(s.cfg) == 0 {
+		return part{}, nil
+	}
+	return part{figures: func(scrape *ops.Scrape) {
+		slot := s.cfg.Workers // the one behind those of the workers
+		scrape.SetFlag(figures.PushUp, slices.ContainsFunc(s.figures.Running(slot), func(g *figures.Gauges) bool {
+			return g.PushUp.Value() > 0
+		}))
+	}}, nil
 }
 
 // servePush serves GET /push in the workers of the sale.
@@ -175,7 +191,8 @@ func (w *pusher) open() error {
 	}
 	w.push, err = push.New(push.Config{
 		Threads: w, Ticket: keys.Ticket, Ended: w.ended, Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
-		Origins: splitOrigins(w.cfg.PushOrigins), PagePort: pagePort, Idle: w.cfg.PushIdle,
+		Origins: splitOrigins(w.cfg.PushOrigins), PagePort: pagePort, TrustedProxies: w.cfg.TrustedProxies,
+		Idle:        w.cfg.PushIdle,
 		MessagesMax: w.recovered(talk.Archive != nil),
 		OfflineURL:  w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
@@ -184,11 +201,19 @@ func (w *pusher) open() error {
 		return err
 	}
 	w.limiter = listener.NewLimiter(listener.Config{TLS: encryption, TrustedProxies: w.cfg.TrustedProxies,
-		ConnsPerAddressMax: w.cfg.MaxConnsPerIP, Figures: w.count,
+		ConnsMax: w.cfg.MaxConns, ConnsPerAddressMax: perNetwork(w.cfg), Figures: w.count,
 		Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil
+}
+
+// perNetwork is how many connections one network may hold: a quarter of all places stays for the others.
+func perNetwork(cfg *config.Config) int {
+	if cfg.MaxConnsPerIP > 0 {
+		return cfg.MaxConnsPerIP
+	}
+	return listener.Places(cfg.MaxConns) * 3 / 4
 }
 
 // heartbeat answers as POST /presence does.
@@ -228,6 +253,9 @@ func (w *pusher) serve(ctx context.Context) error {
 	for begin := time.Now(); !w.push.Following() && time.Since(begin) < startWait && ctx.Err() == nil; {
 		time.Sleep(followLook)
 	}
+	if err := listener.BoundSends(w.inherited.Listener); err != nil {
+		return err
+	}
 	socket := w.limiter.Listen(w.inherited.Listener)
 	failed := make(chan error, 1)
 	go func() { failed <- w.web.Serve(socket) }()
@@ -235,11 +263,13 @@ func (w *pusher) serve(ctx context.Context) error {
 		return err
 	}
 	slog.Info("push connections are taken", "address", w.PushAddress)
+	w.count.PushUp.Set(1)
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
+	w.count.PushUp.Set(0)
 	end := time.Now().Add(w.cfg.Drain)
 	socket.Close()
 	err := w.push.Drain(time.Now().Add(w.cfg.Drain * 3 / 4))

@@ -42,7 +42,8 @@ func (c *chatFlags) add(f *Flags, users *catalog.Config) {
 	f.SwitchOff(&c.RegisteredBuyers, "registered-buyers", "people who have registered may order too; =false: "+
 		"only users of the catalogue may")
 	f.Text(&c.PushAddress, "push-address", "127.0.0.1:8090", "`host:port` where clients hold a websocket "+
-		"for pushes; the same port on all servers")
+		"for pushes. GET /push names it to them; with the host 0.0.0.0 or :: it names the host that they "+
+		"have used, so servers behind one name need the same port")
 	f.Text(&c.PushURL, "push-url", "", "`URL` at which clients reach that websocket through a front, as "+
 		"wss://push.shop.example/connection/websocket; without it -push-address")
 	f.Text(&c.PushOrigins, "push-origins", "", "`origins` with commas between them, as "+

@@ -30,9 +30,11 @@ func (c *protectionFlags) add(f *Flags) {
 		return nil
 	})
 	f.Number(&c.MaxConns, "max-conns", 20_000, 0, connsMax,
-		"most `connections` at once, in equal shares for the workers; 0 is no limit")
+		"most `connections` at once, in equal shares for the workers, and as many again at -push-address; "+
+			"0 is no limit")
 	f.Number(&c.MaxConnsPerIP, "max-conns-per-ip", 0, 0, connsMax,
-		"most `connections` at once of a client address to each worker, trusted proxies excepted; 0 is no limit")
+		"most `connections` at once of a client address to each worker, trusted proxies excepted; 0 is no limit, "+
+			"and three quarters of all at -push-address")
 	f.Text(&c.proxies, "trusted-proxies", "",
 		"`addresses` and networks of proxies, as 10.0.0.1,fd00::/8: their X-Forwarded-For and "+
 			"X-Request-Id are believed")

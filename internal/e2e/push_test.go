@@ -15,6 +15,7 @@ import (
 
 	"github.com/centrifugal/centrifuge-go"
 
+	"flashsale/internal/serve/listener/certtest"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
 	"flashsale/redisx/redistest"
@@ -34,7 +35,7 @@ type device struct {
 
 // ticketOf asks a server for a ticket.
 func ticketOf(s *server, user int) (url, ticket string, err error) {
-	c := client.Client{Address: s.Address, NewConnections: true}
+	c := client.Client{Address: s.Address, NewConnections: true, TLS: s.trust}
 	defer c.HangUp()
 	if err := c.LoginUser(user); err != nil {
 		return "", "", err
@@ -51,7 +52,7 @@ func newDevice(t *testing.T, s *server, user int) *device {
 	testkit.Must(t, err)
 	d := &device{t: t, name: fmt.Sprintf("device of %d", user), Client: centrifuge.NewJsonClient(url,
 		centrifuge.Config{Token: ticket, MinReconnectDelay: 5 * time.Millisecond,
-			MaxReconnectDelay: 200 * time.Millisecond,
+			MaxReconnectDelay: 200 * time.Millisecond, TLSConfig: s.trust,
 			GetToken: func(centrifuge.ConnectionTokenEvent) (string, error) {
 				_, ticket, err := ticketOf(s, user)
 				return ticket, err
@@ -122,15 +123,19 @@ func write(t *testing.T, c *client.Client, thread, id string) {
 	})
 }
 
-// Two users with two devices each talk over two servers. Push processes are killed and replaced, and Redis
-// is killed and restarted: no message is lost, doubled or out of order, and no recovery is incomplete.
+// Two users with two devices each talk over two servers, one of them over TLS. Push processes are killed and
+// replaced, and Redis is killed and restarted: no message is lost, doubled or out of order, and no recovery
+// is incomplete.
 func TestConversationSurvives(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
 	args := []string{"-chat", "-push-address", "127.0.0.1:0", "-redis", redis.Socket, "-users", "5",
 		"-workers", "1", "-limits", "off", "-token-secret", sharedSecret, "-drain", "2s"}
-	first, second := setup{args: args}.serve(t), setup{args: args}.serve(t)
+	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
+	first, second := setup{args: args}.serve(t), setup{args: slices.Concat(args, []string{
+		"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile})}.serve(t)
+	second.trust = certtest.Trust(certificate)
 	writer := first.client(t)
 	writer.OnReply = nil
 	testkit.Must(t, writer.LoginUser(2))

@@ -31,6 +31,7 @@ var roomFaults = []roomFault{
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is there", 1) }},
 	{[]string{"TrafficDropsHits", "TrafficKeysFull"}, (*asides).floodKeys, (*asides).deleteKeys},
 	{[]string{"RepeatsFull"}, (*asides).fillRepeats, nil},
+	{[]string{"PushDropsClients", "OfflinePostsLost"}, (*asides).floodPushes, nil},
 	// These come last: clients of the drill do not know the new certificate.
 	{[]string{"CertificateExpires"}, nil, (*asides).renew},
 	{[]string{"VKTokenRefused"}, nil, func(a *asides, ctx context.Context) error {

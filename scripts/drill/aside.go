@@ -94,8 +94,10 @@ func (a *asides) startRooms(ctx context.Context) error {
 	a.rooms, err = a.start(asideRooms, a.s.redis.socket, "-tls-cert", certificate.ChainFile, "-tls-key",
 		certificate.KeyFile, "-blocklist", a.site.url("/list"), "-blocklist-refresh", listRefresh.String(),
 		"-repeats", "-repeats-memory", "1", "-traffic-keys", "1000", "-vk-groups", a.groups(),
-		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m; message by user unlimited; "+
-			"message by ip unlimited")
+		"-vk-api", a.site.url(""), "-limits",
+		askedEvent+" by user 3/m; message by user unlimited; message by ip unlimited",
+		"-chat", "-push-address", "127.0.0.1:0", "-push-offline-url", a.site.url(refusedHook),
+		"-push-offline-secret", hookSecret)
 	if err != nil {
 		return err
 	}
@@ -144,11 +146,11 @@ func (a *asides) stop() {
 	}
 }
 
-// site is both the source of the blocklist and VK's API.
+// site is the source of the blocklist, VK's API, and a hook that takes no post.
 type site struct {
 	server *http.Server
 	host   string
-	broken atomic.Bool // it answers 503 to all but a refused token
+	broken atomic.Bool // it answers 503 to all but a refused token and the hook
 	peers  sync.Map    // users with a message
 }
 
@@ -168,6 +170,8 @@ func startSite(folder string) (*site, error) {
 		switch {
 		case r.PostFormValue("access_token") == "revoked":
 			fmt.Fprint(w, `{"error":{"error_code":5,"error_msg":"User authorization failed: invalid access_token"}}`)
+		case r.URL.Path == refusedHook:
+			w.WriteHeader(http.StatusGone)
 		case s.broken.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case r.URL.Path == "/list":

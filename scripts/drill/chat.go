@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +19,7 @@ import (
 	"flashsale/internal/background"
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/audit"
 )
@@ -200,4 +204,77 @@ func redisPauses(ctx context.Context, s *stack, _ *rand.Rand) error {
 func peopleTalk(ctx context.Context, s *stack, _ *rand.Rand) error {
 	background.Pause(ctx, s.lasting(talkFor, 5*talkFor))
 	return nil
+}
+
+// A server cuts off a client that does not read, once its queue and the buffers of the kernel are full.
+const (
+	slowClients  = 8   // of root
+	slowMessages = 400 // to each
+	slowSize     = 4000
+	refusedHook  = "/hook"
+	hookSecret   = "whsec_ZHJpbGxkcmlsbGRyaWxsZHJpbGxkcmlsbA=="
+)
+
+// floodPushes sends root messages of a user, who is not connected and gets no post, while root's devices
+// read nothing.
+func (a *asides) floodPushes(ctx context.Context) error {
+	root := a.client()
+	defer root.HangUp()
+	for range slowClients {
+		c, err := a.connectPush(root)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+	}
+	var thread struct {
+		ID string `json:"thread_id"`
+	}
+	if err := root.Call("POST", "/threads", `{"participants":[2]}`, &thread); err != nil {
+		return err
+	}
+	for i := 0; i < slowMessages && ctx.Err() == nil; i++ {
+		body := fmt.Sprintf(`{"content":"%d %s","id":"flood %d"}`, i, strings.Repeat("x", slowSize), i)
+		if err := root.Call("POST", "/threads/"+thread.ID+"/messages", body, nil); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// connectPush connects a device that reads no further than its welcome.
+func (a *asides) connectPush(user *client.Client) (net.Conn, error) {
+	var at struct{ URL, Ticket string }
+	if err := user.Call("GET", "/push", "", &at); err != nil {
+		return nil, err
+	}
+	place, err := url.Parse(at.URL)
+	if err != nil {
+		return nil, err
+	}
+	c, err := net.Dial("tcp", place.Host)
+	if err != nil {
+		return nil, err
+	}
+	hello := `{"id":1,"connect":{"token":"` + at.Ticket + `"}}`
+	frame := append([]byte{0x81, 0x80 | byte(len(hello)), 0, 0, 0, 0}, hello...) // a text, masked with 0
+	socket := tls.Client(c, a.trust)
+	_, err = fmt.Fprintf(socket, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", place.Path, place.Host)
+	welcome := make([]byte, 512)
+	for part := range 2 { // the reply, then the frame
+		if err == nil {
+			_, err = socket.Read(welcome)
+		}
+		if err == nil && part == 0 {
+			_, err = socket.Write(frame)
+		}
+	}
+	if err == nil {
+		err = c.(*net.TCPConn).SetReadBuffer(4096)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot connect for pushes: %w", err), c.Close())
+	}
+	return socket, nil
 }

@@ -82,12 +82,12 @@ type Gauges struct {
 	StockRead      Gauge // when the stock was last read, Unix nanoseconds; 0 for never
 	Viewers        Gauge // of /live
 	Pushed         Gauge // connections of the push service
-	_              [8]byte
+	PushUp         Gauge // 1 while it takes connections
 }
 
 func (g *Gauges) reset() {
 	for _, gauge := range []*Gauge{&g.Connections, &g.ConnectionsMax, &g.QueueCalls, &g.QueueCallsMax,
-		&g.StockRead, &g.Viewers, &g.Pushed} {
+		&g.StockRead, &g.Viewers, &g.Pushed, &g.PushUp} {
 		gauge.Set(0)
 	}
 }

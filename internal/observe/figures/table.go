@@ -127,6 +127,7 @@ var (
 		func(c *Counters) uint64 { return c.Heartbeats.Value() })
 	PresenceLookups = counter("presence_lookups_total", "Statuses of users that were read from Redis.",
 		func(c *Counters) uint64 { return c.PresenceLookups.Value() })
+	PushUp          = set("push_up", "1 while the push service of this server takes connections, else 0.")
 	PushConnections = each("push_connections", "Connections of the push service that are open.",
 		func(g *Gauges) *Gauge { return &g.Pushed })
 	PushPublishes = counter("push_publishes_total", "Publications to a channel with a subscriber.",

@@ -52,6 +52,7 @@ func everyRoom(s *Scrape) {
 	s.Set(figures.MessagesStored, 50)
 	s.Set(figures.MessagesWaiting, 0)
 	s.SetFlag(figures.VKUp, false)
+	s.SetFlag(figures.PushUp, true)
 	s.SetFlag(figures.VKTokenRefused, true, "7")
 	s.Set(figures.Documents, 130)
 	s.SetAge(figures.BlocklistAge, time.Now().Add(time.Hour)) // a clock that was set back

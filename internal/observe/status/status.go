@@ -186,7 +186,8 @@ var rooms = []struct {
 	}},
 }
 
-// printRooms shows each room as the first server that has it, and the certificate that ends first.
+// printRooms shows each room as the first server that has it, the pushes of all, and the certificate that
+// ends first.
 func printRooms(list []*server, line printLine) {
 	for _, room := range rooms {
 		i := slices.IndexFunc(list, func(s *server) bool { return s.now.has(room.metric) })
@@ -194,6 +195,7 @@ func printRooms(list []*server, line printLine) {
 			line(room.name, "%s", room.text(list[i].now))
 		}
 	}
+	printPush(list, line)
 	soonest := math.Inf(1)
 	for _, s := range list {
 		if s.now.has(figures.CertificateEnd) {
@@ -202,6 +204,24 @@ func printRooms(list []*server, line printLine) {
 	}
 	if !math.IsInf(soonest, 1) {
 		line("certificate", "%.1f days left", soonest/(24*time.Hour).Seconds())
+	}
+}
+
+// printPush shows the push service of all servers that have one.
+func printPush(list []*server, line printLine) {
+	var lag figures.Histogram
+	var there, up, connections float64
+	for _, s := range list {
+		if s.now.has(figures.PushUp) {
+			there++
+			up += s.now.sum(figures.PushUp)
+			connections += s.now.sum(figures.PushConnections)
+			lag.Add(s.lately(figures.PushLag))
+		}
+	}
+	if there > 0 {
+		line("push", "%.0f of %.0f up, %.0f connections, messages wait p50 %s, p99 %s", up, there, connections,
+			quantile(lag, 0.5), quantile(lag, 0.99))
 	}
 }
 

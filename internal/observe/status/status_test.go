@@ -80,8 +80,11 @@ flashsale_vk_up 0
 flashsale_vk_replies_waiting 3
 flashsale_traffic_keys 70
 flashsale_traffic_keys_max 10000
+flashsale_push_up 1
+flashsale_push_connections{worker="2"} %[2]d
 flashsale_certificate_expiry_timestamp_seconds 1808640002
-`, orders, connections, queued)+histogram(trips, "", orders, 0, 0)+
+`, orders, connections, queued)+histogram("push_lag_seconds", "", orders-slow, slow, 0)+
+		histogram(trips, "", orders, 0, 0)+
 		histogram(durations, `call="POST /orders",code="2xx",`, orders-slow, slow, 0))
 }
 

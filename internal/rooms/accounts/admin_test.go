@@ -121,9 +121,9 @@ func TestClose(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
 		u := a.join(t, "Alice")
 		friend := a.join(t, "friend")
-		testkit.Must(t, a.PutContact(u.ID, Contact{User: friend.ID, Blocked: true}))
-		testkit.Must(t, a.PutContact(u.ID, Contact{User: 2, Nickname: "two"}))
-		testkit.Must(t, a.PutContact(friend.ID, Contact{User: u.ID, Blocked: true}))
+		testkit.Must(t, a.put(u.ID, Contact{User: friend.ID, Blocked: true}))
+		testkit.Must(t, a.put(u.ID, Contact{User: 2, Nickname: "two"}))
+		testkit.Must(t, a.put(friend.ID, Contact{User: u.ID, Blocked: true}))
 		begin := time.Now().Add(-time.Millisecond)
 		until := time.Now().Add(a.cfg.TokenTTL).Unix()
 		var closed time.Time

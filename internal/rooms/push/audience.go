@@ -18,13 +18,13 @@ type audience struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	users   map[uint32]*listener
+	users   map[uint32]*hearer
 	members map[string]map[uint32]struct{} // connected members of each group
 	joins   []join                         // the last ones, for users who connect now
 }
 
-// listener is a connected user.
-type listener struct {
+// hearer is a connected user.
+type hearer struct {
 	devices int
 	groups  map[string]struct{}
 }
@@ -45,7 +45,7 @@ func (a *audience) enter(user uint32) (first bool, err error) {
 		a.mu.Unlock()
 		return false, nil
 	}
-	a.users[user] = &listener{devices: 1, groups: map[string]struct{}{}}
+	a.users[user] = &hearer{devices: 1, groups: map[string]struct{}{}}
 	a.mu.Unlock()
 	groups, err := a.of(user) // what the log brings meanwhile is entered too
 	if err != nil {

@@ -60,7 +60,8 @@ func (b broker) History(
 	return v.messages, v.StreamPosition, nil
 }
 
-// page returns the messages that a filter wants.
+// page returns the messages that a filter wants. A filter without a limit is that of a recovery: it gets all
+// messages or, beyond recoveryMax bytes, none.
 func (s *Server) page(name string, f centrifuge.HistoryFilter) (v view, err error) {
 	t := s.histories.get(name)
 	top, err := t.top()
@@ -70,30 +71,37 @@ func (s *Server) page(name string, f centrifuge.HistoryFilter) (v view, err erro
 	if f.Since != nil && f.Since.Epoch != "" && f.Since.Epoch != top.Epoch {
 		return top, nil // centrifuge tells the client
 	}
-	begin := uint64(0)
-	switch {
-	case f.Since != nil && !f.Reverse:
-		begin = f.Since.Offset
-	case f.Since == nil && f.Reverse && f.Limit > 0 && uint64(f.Limit) < top.Offset:
-		begin = top.Offset - uint64(f.Limit)
-	}
-	if v, err = t.after(begin); err != nil {
+	if f.Limit < 0 {
+		v, err := t.after(f.Since.Offset)
+		if v.older || bytesOf(v.messages) > recoveryMax {
+			v.messages = nil
+		}
 		return v, err
 	}
-	if f.Reverse {
-		v.messages = slices.Clone(v.messages)
-		slices.Reverse(v.messages)
-		if f.Since != nil {
-			v.messages = slices.DeleteFunc(v.messages, func(p *centrifuge.Publication) bool {
-				return p.Offset >= f.Since.Offset
-			})
-		}
+	begin, end := uint64(0), ^uint64(0) // the messages between
+	switch {
+	case f.Since != nil && f.Reverse:
+		end = f.Since.Offset
+		begin = below(min(end, top.Offset+1), uint64(f.Limit)+1)
+	case f.Since != nil:
+		begin = f.Since.Offset
+	case f.Reverse:
+		begin = below(top.Offset, uint64(f.Limit))
 	}
-	if f.Limit > 0 && len(v.messages) > f.Limit {
-		v.messages = v.messages[:f.Limit]
+	if v, err = t.page(begin, f.Limit); err != nil {
+		return v, err
+	}
+	v.messages = slices.DeleteFunc(slices.Clone(v.messages), func(p *centrifuge.Publication) bool {
+		return p.Offset >= end
+	})
+	if f.Reverse {
+		slices.Reverse(v.messages)
 	}
 	return v, nil
 }
+
+// below is n less, at least 0.
+func below(id, n uint64) uint64 { return id - min(id, n) }
 
 // protocolError is the error of the protocol for an outcome.
 func protocolError(err error) error {

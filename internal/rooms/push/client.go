@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,13 @@ type session struct {
 	user   uint32
 	since  atomic.Int64 // when the last ticket was made, Unix seconds
 	active atomic.Int64 // Unix seconds of the last command or message
-	beat   atomic.Int64 // of the share of heartbeats, see mayBeat
+	beats  pace
+	reads  pace // commands that read the store
+
+	position *centrifuge.StreamPosition // from which the subscription under way recovers; nil: it does not
+	recovers atomic.Bool                // with a place, see beginRecovery
+	left     atomic.Bool                // a subscription has ended, see drain
+	drained  chan struct{}
 }
 
 type sessionKey struct{}
@@ -49,7 +54,7 @@ func (s *Server) connecting(
 	if err != nil {
 		return centrifuge.ConnectReply{}, err
 	}
-	own := &session{user: user}
+	own := &session{user: user, drained: make(chan struct{}, 1)}
 	own.since.Store(made.Unix())
 	own.touch(s.cfg.Now())
 	return centrifuge.ConnectReply{
@@ -57,7 +62,7 @@ func (s *Server) connecting(
 		Credentials: &centrifuge.Credentials{UserID: userName(user),
 			ExpireAt: s.cfg.Now().Add(connectionLife).Unix()},
 		ClientSideRefresh: true,
-		// A recovered thread may be longer than queueMax: replies do not wait in the queue.
+		// Recovered threads may be longer than queueMax: a reply waits until the client reads, not in the queue.
 		ReplyWithoutQueue: true,
 		Subscriptions:     map[string]centrifuge.SubscribeOptions{userChannel(user): {}},
 	}, nil
@@ -98,10 +103,13 @@ func (s *Server) connected(c *centrifuge.Client) {
 	s.cfg.Figures.Pushed.Set(int64(s.node.Hub().NumClients()))
 	s.enter(c, own.user)
 	c.OnSubscribe(func(e centrifuge.SubscribeEvent, reply centrifuge.SubscribeCallback) {
-		options, err := s.subscribing(own.user, e.Channel)
+		options, err := s.subscribing(c, own, e.Channel)
 		reply(centrifuge.SubscribeReply{Options: options}, err)
 	})
-	c.OnUnsubscribe(func(e centrifuge.UnsubscribeEvent) { s.noteHere(e.Channel) })
+	c.OnUnsubscribe(func(e centrifuge.UnsubscribeEvent) {
+		own.left.Store(true)
+		s.noteHere(e.Channel)
+	})
 	c.OnPublish(func(e centrifuge.PublishEvent, reply centrifuge.PublishCallback) {
 		position, err := s.publish(own.user, e.Channel, e.Data)
 		reply(centrifuge.PublishReply{Result: &centrifuge.PublishResult{StreamPosition: position}}, err)
@@ -129,6 +137,7 @@ func (s *Server) connected(c *centrifuge.Client) {
 		if e.Code == centrifuge.DisconnectSlow.Code {
 			s.cfg.Figures.PushDropped.Inc()
 		}
+		s.endRecovery(own)
 		s.cfg.Figures.Pushed.Set(int64(s.node.Hub().NumClients()))
 		if s.audience.leave(own.user) {
 			s.registry.left(own.user)
@@ -164,135 +173,42 @@ func (s *Server) refresh(own *session, ticket string) (centrifuge.RefreshReply, 
 	return centrifuge.RefreshReply{ExpireAt: s.cfg.Now().Add(connectionLife).Unix()}, nil
 }
 
-// right returns the thread of a channel that a user may read.
-func (s *Server) right(user uint32, name string) (thread string, err error) {
-	c, ok := parseChannel(name)
-	switch {
-	case !ok:
-		return "", centrifuge.ErrorUnknownChannel
-	case c.user != 0 && c.user != user:
-		return "", centrifuge.ErrorPermissionDenied
-	case c.thread == "":
-		return "", nil
-	}
-	may, err := s.cfg.Threads.MayRead(c.thread, user)
-	if err == nil && !may {
-		err = ErrDenied
-	}
-	return c.thread, protocolError(err)
-}
-
-// threadOf is right for calls that only threads have.
-func (s *Server) threadOf(user uint32, name string) (string, error) {
-	thread, err := s.right(user, name)
-	if err == nil && thread == "" {
-		err = centrifuge.ErrorNotAvailable
-	}
-	return thread, err
-}
-
-func (s *Server) subscribing(user uint32, name string) (centrifuge.SubscribeOptions, error) {
-	thread, err := s.right(user, name)
-	if err != nil || thread == "" {
-		return centrifuge.SubscribeOptions{}, err
-	}
-	return centrifuge.SubscribeOptions{EnablePositioning: true, EnableRecovery: true, EmitPresence: true}, nil
-}
-
-// posted is what a client publishes: {"content":"...","id":"..."} or only a text.
-type posted struct {
-	Content *string `json:"content"`
-	ID      string  `json:"id"` // of the client, see Threads.Post
-}
-
-// publish stores a message. The publication comes from the log, as for all others.
-func (s *Server) publish(user uint32, name string, data []byte) (at centrifuge.StreamPosition, err error) {
-	c, ok := parseChannel(name)
-	if !ok {
-		return at, centrifuge.ErrorUnknownChannel
-	}
-	if c.thread == "" {
-		return at, centrifuge.ErrorPermissionDenied
-	}
-	var p posted
-	if text := ""; json.Unmarshal(data, &text) == nil {
-		p.Content = &text
-	} else if err := json.Unmarshal(data, &p); err != nil || p.Content == nil {
-		return at, centrifuge.ErrorBadRequest
-	}
-	m, err := s.cfg.Threads.Post(c.thread, user, p.ID, *p.Content)
-	return centrifuge.StreamPosition{Offset: m.ID}, protocolError(err)
-}
-
-func (s *Server) history(user uint32, e centrifuge.HistoryEvent) (centrifuge.HistoryResult, error) {
-	if _, err := s.threadOf(user, e.Channel); err != nil {
-		return centrifuge.HistoryResult{}, err
-	}
-	return s.node.History(e.Channel, centrifuge.WithHistoryFilter(e.Filter))
-}
-
-// call answers an RPC.
-func (s *Server) call(own *session, e centrifuge.RPCEvent) ([]byte, error) {
-	if e.Method != presenceMethod || s.cfg.Heartbeat == nil {
-		return nil, centrifuge.ErrorMethodNotFound
-	}
-	if !own.mayBeat(s.cfg.Now()) {
-		return nil, centrifuge.ErrorTooManyRequests
-	}
-	reply, err := s.cfg.Heartbeat(own.user, e.Data)
-	return reply, protocolError(err)
-}
-
-const presenceMethod = "presence"
-
-// readCommand refuses what this server does not have, and notes activity.
-func (s *Server) readCommand(c *centrifuge.Client, e centrifuge.CommandReadEvent) error {
-	command := e.Command
-	if sub := command.Subscribe; sub != nil && (sub.Delta != "" || sub.Type != 0) {
-		return centrifuge.ErrorNotAvailable
-	}
-	if pub := command.Publish; pub != nil && pub.Type != 0 {
-		return centrifuge.ErrorNotAvailable
-	}
-	if command.Id != 0 && (command.Rpc == nil || command.Rpc.Method != presenceMethod) {
-		if own := sessionOf(c); own != nil {
-			own.touch(s.cfg.Now())
-		}
-	}
-	return nil
-}
-
-// processed notes subscriptions.
-func (s *Server) processed(_ *centrifuge.Client, e centrifuge.CommandProcessedEvent) {
-	if e.Command.Subscribe == nil || e.Reply == nil || e.Reply.Subscribe == nil {
-		return
-	}
-	switch done := e.Reply.Subscribe; {
-	case done.Recovered:
-		s.cfg.Figures.PushRecovered.Inc()
-	case done.WasRecovering:
-		s.cfg.Figures.PushUnrecovered.Inc()
-	}
-	s.noteHere(e.Command.Subscribe.Channel)
-}
-
-// noteHere notes that the subscribers of a channel have changed.
-func (s *Server) noteHere(name string) {
-	if c, ok := parseChannel(name); ok && c.thread != "" {
-		s.registry.changed(c.thread)
-	}
-}
-
 // written counts what goes out to a client.
 func (s *Server) written(c *centrifuge.Client, e centrifuge.TransportWriteEvent) bool {
-	if e.FrameType == protocol.FrameTypePushPublication {
+	own := sessionOf(c)
+	if own == nil {
+		return true
+	}
+	switch e.FrameType {
+	case protocol.FrameTypePushMessage: // the mark of drain; there are no other ones
+		own.drained <- struct{}{}
+		return false
+	case protocol.FrameTypePushPublication:
 		s.cfg.Figures.PushDeliveries.Inc()
-		if own := sessionOf(c); own != nil {
-			own.touch(s.cfg.Now())
-		}
+		own.touch(s.cfg.Now())
 	}
 	return true
 }
+
+// drain returns once everything that waits for a client is sent. A reply does not wait in the queue: without
+// this, a subscription that begins anew would get what was sent for the one before.
+func (s *Server) drain(c *centrifuge.Client, own *session) {
+	if !own.left.Swap(false) {
+		return
+	}
+	for range 2 { // what the writer took together with the first mark is sent when it takes the second one
+		if c.Send(drainMark) != nil {
+			return
+		}
+		select {
+		case <-own.drained:
+		case <-c.Context().Done():
+			return
+		}
+	}
+}
+
+var drainMark = []byte("{}")
 
 // closeIdle asks the clients without activity to go on by polling.
 func (s *Server) closeIdle() {
@@ -305,17 +221,6 @@ func (s *Server) closeIdle() {
 }
 
 func (own *session) touch(now time.Time) { own.active.Store(now.Unix()) }
-
-// mayBeat takes a heartbeat of the connection's share. The answer of a user with many contacts takes
-// milliseconds. Commands of a connection come one after another.
-func (own *session) mayBeat(now time.Time) bool {
-	next := max(own.beat.Load(), now.Add(-beatsBurst*beatPace).UnixNano()) + int64(beatPace)
-	if next > now.UnixNano() {
-		return false
-	}
-	own.beat.Store(next)
-	return true
-}
 
 func (own *session) idle(now time.Time) time.Duration {
 	return time.Duration(now.Unix()-own.active.Load()) * time.Second

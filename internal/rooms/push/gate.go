@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/centrifugal/centrifuge"
+
+	"flashsale/internal/serve/listener"
 )
 
 // Path is where clients connect: that of Centrifugo.
@@ -25,7 +28,7 @@ const handshakeRate = 2000
 // drainStep is the pause between two groups of connections that are closed at a stop.
 const drainStep = 50 * time.Millisecond
 
-// gate admits handshakes at a rate.
+// gate admits handshakes at a rate. A quarter of it is not for the network that takes the rest.
 type gate struct {
 	cfg  *Config
 	rate float64
@@ -33,28 +36,51 @@ type gate struct {
 	mu     sync.Mutex
 	tokens float64
 	filled time.Time
+	second time.Time          // when the counting began
+	of     map[netip.Addr]int // handshakes since then, by network
 }
 
-func newGate(cfg Config) gate {
+func newGate(cfg *Config) gate {
 	rate := handshakeRate
 	if cfg.Rate > 0 {
 		rate = cfg.Rate
 	}
-	return gate{cfg: &cfg, rate: float64(rate), tokens: float64(rate), filled: cfg.Now()}
+	return gate{cfg: cfg, rate: float64(rate), tokens: float64(rate), filled: cfg.Now(),
+		of: map[netip.Addr]int{}}
 }
 
 // admits takes one handshake of this second's share, if some is left.
-func (g *gate) admits() bool {
+func (g *gate) admits(r *http.Request) bool {
+	network := g.networkOf(r)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.cfg.Now()
 	g.tokens = min(g.rate, g.tokens+g.rate*now.Sub(g.filled).Seconds())
 	g.filled = now
-	if g.tokens < 1 {
+	if now.Sub(g.second) >= time.Second {
+		g.second = now
+		clear(g.of)
+	}
+	if g.tokens < 1 || network.IsValid() && float64(g.of[network]) >= max(g.rate*3/4, 1) {
 		return false
 	}
 	g.tokens--
+	g.of[network]++
 	return true
+}
+
+// networkOf is where a client is, the zero Addr for a proxy that does not tell.
+func (g *gate) networkOf(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	forwarded := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+	client := listener.ClientAddress(peer.Addr().Unmap().WithZone(""), forwarded, g.cfg.TrustedProxies)
+	if listener.Within(client, g.cfg.TrustedProxies) {
+		return netip.Addr{}
+	}
+	return listener.Subscriber(client)
 }
 
 // Handler answers the requests of the port.
@@ -76,14 +102,17 @@ func (s *Server) Handler() http.Handler {
 		case !s.checkOrigin(r):
 			http.Error(w, "the page is of another origin", http.StatusForbidden)
 			return
-		case !s.Following() || !s.gate.admits():
+		case !s.Following() || !s.gate.admits(r):
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many connections at this moment", http.StatusServiceUnavailable)
 			return
 		}
 		socket.ServeHTTP(w, r)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // who opens no websocket holds no place
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // isHandshake reports whether a request asks for a websocket as RFC 6455 wants it.

@@ -1,8 +1,9 @@
 package push
 
 import (
+	"encoding/binary"
 	"fmt"
-	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -88,8 +89,13 @@ func TestTicketsAndProtocols(t *testing.T) {
 	}
 }
 
-// handshake is the status of a websocket request.
+// handshake is the reply to a websocket request.
 func (s *running) handshake(t *testing.T, origin string) *http.Response {
+	t.Helper()
+	return s.handshakeVia(t, http.DefaultTransport, origin)
+}
+
+func (s *running) handshakeVia(t *testing.T, via http.RoundTripper, origin string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest("GET", strings.Replace(s.url, "ws", "http", 1), nil)
 	testkit.Must(t, err)
@@ -99,7 +105,7 @@ func (s *running) handshake(t *testing.T, origin string) *http.Response {
 			r.Header.Set(name, value)
 		}
 	}
-	reply, err := http.DefaultTransport.RoundTrip(r)
+	reply, err := via.RoundTrip(r)
 	testkit.Must(t, err)
 	reply.Body.Close()
 	return reply
@@ -119,15 +125,23 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// One network has three quarters of the handshakes of a second; the rest is for others.
 func TestHandshakesAreAdmittedAtARate(t *testing.T) {
 	cfg := config(newStore(), roomtest.Redis(t))
 	clock := roomtest.NewClock(time.Now())
-	cfg.Rate, cfg.Now = 2, clock.Now
+	cfg.Rate, cfg.Now = 4, clock.Now
 	s := start(t, cfg)
-	for i, want := range []int{101, 101, 503} {
+	elsewhere := &http.Transport{DialContext: (&net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}
+	for i, want := range []int{101, 101, 101, 503} {
 		got := s.handshake(t, "")
 		if got.StatusCode != want || want == 503 && got.Header.Get("Retry-After") != "1" {
 			t.Errorf("handshake %d: %d, want %d", i, got.StatusCode, want)
+		}
+	}
+	for i, want := range []int{101, 503} {
+		if got := s.handshakeVia(t, elsewhere, "").StatusCode; got != want {
+			t.Errorf("handshake %d from elsewhere: %d, want %d", i, got, want)
 		}
 	}
 	clock.Add(time.Second)
@@ -146,8 +160,14 @@ func TestOtherRequestsTakeNoHandshake(t *testing.T) {
 		reply, err := http.Get(strings.Replace(s.url, "ws", "http", 1))
 		testkit.Must(t, err)
 		reply.Body.Close()
-		if reply.StatusCode != 400 {
+		if reply.StatusCode != 400 || !reply.Close {
 			t.Errorf("no handshake: %d", reply.StatusCode)
+		}
+		other, err := http.Get(strings.Replace(strings.TrimSuffix(s.url, Path), "ws", "http", 1))
+		testkit.Must(t, err)
+		other.Body.Close()
+		if other.StatusCode != 404 || !other.Close {
+			t.Errorf("another path: %d", other.StatusCode)
 		}
 		if got := s.handshake(t, "https://evil.example").StatusCode; got != 403 {
 			t.Errorf("another origin: %d", got)
@@ -195,8 +215,8 @@ func TestIdleClientIsSentToPolling(t *testing.T) {
 	}
 	clock.Add(time.Second)
 	s.closeIdle()
-	if got := <-codes; got != disconnectIdle.Code {
-		t.Errorf("code %d, want %d", got, disconnectIdle.Code)
+	if got := <-codes; got != disconnectIdle.Code || d.State() != centrifuge.StateDisconnected {
+		t.Errorf("code %d, want %d; then %s", got, disconnectIdle.Code, d.State())
 	}
 }
 
@@ -235,19 +255,10 @@ func silent(t *testing.T, s *running, user uint32, thread string) {
 // dial connects a client that does nothing, and takes no memory for it.
 func dial(tb testing.TB, s *running, user uint32) *net.TCPConn {
 	tb.Helper()
-	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "ws://"), Path)
-	c, err := net.Dial("tcp", address)
+	c := open(tb, s)
+	_, err := c.Write(frameOf(`{"id":1,"connect":{"token":"` + ticket(user) + `"}}`))
 	testkit.Must(tb, err)
-	tb.Cleanup(func() { c.Close() })
-	_, err = io.WriteString(c, handshakeOf(address))
-	testkit.Must(tb, err)
-	reply := make([]byte, 512)
-	if n, err := c.Read(reply); err != nil || !strings.HasSuffix(string(reply[:n]), "\r\n\r\n") {
-		tb.Fatalf("handshake: %q, %v", reply[:n], err)
-	}
-	_, err = c.Write(frameOf(`{"id":1,"connect":{"token":"` + ticket(user) + `"}}`))
-	testkit.Must(tb, err)
-	return c.(*net.TCPConn)
+	return c
 }
 
 func handshakeOf(address string) string {
@@ -255,9 +266,16 @@ func handshakeOf(address string) string {
 		"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 }
 
-// frameOf is a short text as a frame of a websocket.
+// frameOf is a text as a frame of a websocket.
 func frameOf(text string) []byte {
-	return append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...) // the mask is 0
+	head := []byte{0x81, 0x80 | byte(min(len(text), 126))}
+	switch {
+	case len(text) > math.MaxUint16:
+		head = binary.BigEndian.AppendUint64([]byte{0x81, 0x80 | 127}, uint64(len(text)))
+	case len(text) >= 126:
+		head = binary.BigEndian.AppendUint16(head, uint16(len(text)))
+	}
+	return append(append(head, 0, 0, 0, 0), text...) // the mask is 0
 }
 
 // A worker hears of a logout up to a second later, and may make a ticket in the next second for a token that
@@ -324,7 +342,7 @@ func TestHeartbeatsHaveAPace(t *testing.T) {
 		}
 	}
 	now = now.Add(beatPace)
-	if !own.mayBeat(now) || own.mayBeat(now) {
+	if !own.beats.take(now, beatPace, beatsBurst) || own.beats.take(now, beatPace, beatsBurst) {
 		t.Error("a second later: not one heartbeat")
 	}
 }

@@ -1,28 +1,40 @@
 package push
 
 import (
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/centrifugal/centrifuge"
 )
 
 const (
-	windowSlack = 64               // messages before the wanted one that are read too: clients differ a little
-	windowKept  = 30 * time.Second // after the last read
-	windowsMax  = 64 << 20         // bytes of messages of all threads
+	windowSlack    = 64               // messages before the wanted one that are read too: clients differ
+	windowKept     = 30 * time.Second // after the last read
+	windowBytes    = 2 * recoveryMax  // of the messages of a thread; older ones are read for each client
+	windowMessages = 4096             // of a thread that are read at once
+	windowsMax     = 64 << 20         // bytes of messages of all threads
+	loadsMax       = 8                // threads that are read from the store at once
+	messageBytes   = 200              // of a message besides its data
 )
 
 // histories are the threads that somebody here reads: at a mass recovery each thread is read once from the
 // store, not once for each client. Each holds all that was delivered: see thread.
 type histories struct {
-	most int // messages of a thread that the store keeps
-	load func(thread string, after uint64, limit int) (History, error)
-	now  func() time.Time
+	most  int // messages of a thread that are read
+	load  func(thread string, after uint64, limit int) (History, error)
+	now   func() time.Time
+	loads chan struct{} // a place for each
+	bytes atomic.Int64  // of all windows
 
 	mu      sync.Mutex
 	threads map[string]*thread
+}
+
+func newHistories(cfg *Config) *histories {
+	return &histories{load: cfg.Threads.History, now: cfg.Now, threads: map[string]*thread{},
+		most:  min(2*cfg.MessagesMax, windowMessages), // the store may hold twice as many for a moment
+		loads: make(chan struct{}, loadsMax)}
 }
 
 // thread is what is known here of a thread with readers. A subscriber begins at the position that it reads
@@ -44,7 +56,9 @@ type thread struct {
 	// The newest messages: those after from, up to last.
 	from   uint64
 	whole  bool // the store has no older ones
+	cut    bool // older ones would be too many here
 	window []*centrifuge.Publication
+	bytes  int // of the window
 	read   time.Time
 }
 
@@ -57,6 +71,7 @@ type load struct {
 type view struct {
 	centrifuge.StreamPosition
 	messages []*centrifuge.Publication // all after the wanted id that exist
+	older    bool                      // but for some that the window does not hold
 }
 
 // get returns a thread, and makes it if it is not there.
@@ -96,17 +111,14 @@ func (h *histories) list() (all []*thread) {
 	return all
 }
 
-// sweep forgets what nobody has read for a while, and everything if that is too much.
+// sweep forgets what nobody has read for a while.
 func (h *histories) sweep() {
-	now, bytes := h.now(), 0
+	now := h.now()
 	for _, t := range h.list() {
 		t.mu.Lock()
 		idle := now.Sub(t.read) > windowKept
-		if idle || bytes > windowsMax {
+		if idle {
 			t.forgetWindow()
-		}
-		for _, pub := range t.window {
-			bytes += len(pub.Data)
 		}
 		unused := idle && !t.subscribed && t.loading == nil
 		t.mu.Unlock()
@@ -116,6 +128,31 @@ func (h *histories) sweep() {
 	}
 }
 
+// makeRoom forgets windows if they take too much: half of what they may take, so that this is rare.
+func (h *histories) makeRoom() {
+	if h.bytes.Load() <= windowsMax {
+		return
+	}
+	for _, t := range h.list() {
+		t.mu.Lock()
+		t.forgetWindow()
+		t.mu.Unlock()
+		if h.bytes.Load() <= windowsMax/2 {
+			return
+		}
+	}
+}
+
+// read reads from the store. Positions do not wait for others.
+func (h *histories) read(name string, from uint64, limit int) (History, error) {
+	if limit > 0 {
+		h.makeRoom()
+		h.loads <- struct{}{}
+		defer func() { <-h.loads }()
+	}
+	return h.load(name, from, limit)
+}
+
 // drop forgets a thread unless somebody has begun to read it.
 func (h *histories) drop(t *thread) {
 	h.mu.Lock()
@@ -123,6 +160,7 @@ func (h *histories) drop(t *thread) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.subscribed && t.loading == nil && h.now().Sub(t.read) > windowKept {
+		t.forgetWindow()
 		delete(h.threads, t.name)
 	}
 }
@@ -138,7 +176,7 @@ func (t *thread) after(id uint64) (view, error) {
 	t.read = t.all.now()
 	for {
 		behind := !onlyTop && id > t.last && loads == 0 // another server may have delivered more
-		if t.known && !behind && (onlyTop || t.from <= id || t.whole) {
+		if t.known && !behind && (onlyTop || t.from <= id || t.whole || t.cut) {
 			return t.viewAfter(id), nil
 		}
 		if t.loading != nil {
@@ -166,19 +204,22 @@ func (t *thread) await() error {
 	return l.err
 }
 
-// fill reads the thread from the store, with the messages after an id at least.
+// fill reads the thread from the store, with the messages after an id if there are not too many.
 func (t *thread) fill(id uint64, onlyTop bool) error {
-	from, limit := uint64(0), 2*t.all.most+windowSlack // the store may hold twice as many for a moment
+	from, limit := uint64(0), t.all.most+windowSlack
 	switch {
 	case onlyTop:
 		limit = 0
 	case len(t.window) == 0 && id > windowSlack:
 		from = id - windowSlack
 	}
+	if t.known {
+		from = max(from, below(t.last, uint64(t.all.most)))
+	}
 	l := &load{done: make(chan struct{})}
 	t.loading = l
 	t.mu.Unlock()
-	found, err := t.all.load(t.name, from, limit)
+	found, err := t.all.read(t.name, from, limit)
 	t.mu.Lock()
 	t.loading = nil
 	if l.err = err; err == nil && found.Last >= t.delivered {
@@ -198,27 +239,20 @@ func (t *thread) take(found History, from uint64, onlyTop bool) {
 	if onlyTop {
 		return
 	}
-	t.from, t.whole = from, from == 0
+	n := len(found.Messages)
+	if found.Last > from && (n == 0 || found.Messages[n-1].ID != found.Last) {
+		return // more than were read at once: the next read begins later
+	}
+	t.from, t.whole, t.cut = from, from == 0, n >= t.all.most
 	for _, m := range found.Messages {
-		t.window = append(t.window, publicationOf(&m))
+		t.push(publicationOf(&m))
 	}
 	if len(t.window) > 0 {
 		first := t.window[0].Offset - 1
 		t.whole = t.whole || first > from // those between are gone
 		t.from = first
 	}
-}
-
-func (t *thread) forgetWindow() { t.from, t.whole, t.window = t.last, t.last == 0, nil }
-
-func (t *thread) viewAfter(id uint64) view {
-	i, _ := slices.BinarySearchFunc(t.window, id, func(pub *centrifuge.Publication, id uint64) int {
-		if pub.Offset <= id {
-			return -1
-		}
-		return 1
-	})
-	return view{centrifuge.StreamPosition{Offset: t.last, Epoch: t.epoch}, t.window[i:]}
+	t.shorten()
 }
 
 // What to do with a message that the log has brought.
@@ -256,19 +290,6 @@ func (t *thread) deliver(pub *centrifuge.Publication) (what int, epoch string) {
 	}
 	t.sent = id
 	return send, t.epoch
-}
-
-// add adds the next message.
-func (t *thread) add(pub *centrifuge.Publication) {
-	t.last = pub.Offset
-	if t.all.now().Sub(t.read) > windowKept {
-		t.forgetWindow()
-		return
-	}
-	t.window = append(t.window, pub)
-	if cut := len(t.window) - t.all.most; cut > 0 {
-		t.window, t.from, t.whole = t.window[cut:], t.from+uint64(cut), false
-	}
 }
 
 // catchUp returns what the subscribers have not got and notes that it goes out. missing reports that some of

@@ -23,7 +23,6 @@ const (
 	leaseEvery  = 3 * time.Second
 	judgedMost  = 100    // lines of a log at a time
 	waitingMost = 10_000 // lines of a log that wait here; then the log waits
-	queueMost   = 10_000 // messages of a part that wait for the hook; then the oldest go
 	postsMost   = 16     // at once
 	postEvery   = time.Second
 	postRetry   = time.Second // after a failure, then twice as long each time
@@ -33,6 +32,9 @@ const (
 // judgeAfter is how long after a message was stored its readers are looked up: a server that dies with the
 // message counts as dead by then, and whoever comes back at once is not disturbed.
 var judgeAfter = beatLimit + 2*beatEvery
+
+// queueMost is how many messages of a part wait for the hook; then the oldest go.
+var queueMost = 10_000
 
 var (
 	//go:embed lease.lua
@@ -199,6 +201,7 @@ func (o *offline) enqueue(part int, from int64, lines []line) (to int64, err err
 	args := []string{strconv.FormatInt(from, 10), strconv.FormatInt(to, 10), strconv.Itoa(queueMost)}
 	for _, l := range lines {
 		if l.What == Missed {
+			o.cfg.Figures.PushHooksLost.Inc() // of an unknown number
 			slog.Warn("lines of the log are gone before the hook saw them", "part", part)
 		}
 		if l.What != Stored || l.Large || isRoom(l.Thread) {

@@ -84,15 +84,7 @@ func TestHookForOfflineUsers(t *testing.T) {
 	st.threads[club].members = map[uint32]bool{ann: false, bob: false, 20: false, 21: true}
 	cfg := config(st, roomtest.Redis(t))
 	cfg.OfflineURL, cfg.OfflineSecret = h.URL, hookSecret
-	s, err := New(cfg)
-	testkit.Must(t, err)
-	stop := testkit.Background(t, s.Run)
-	web := &running{s, ""}
-	testkit.Until(t, "the log is followed", web.Following)
-	testkit.Until(t, "the lease", func() bool {
-		redis := s.registry.redis.Part(0)
-		return redis.Up() && roomtest.Ask[int](t, redis, "EXISTS", partKey(pipeline.Parts-1, "seen")) == 1
-	})
+	s, stop := startHook(t, cfg)
 	s.registry.beat()
 	s.registry.came(ann)
 	testkit.Until(t, "the registry", func() bool {
@@ -124,4 +116,42 @@ func TestHookForOfflineUsers(t *testing.T) {
 			t.Errorf("a post that should not be: %s", post)
 		}
 	}
+}
+
+// startHook runs a server until it has the lease of the hook.
+func startHook(t *testing.T, cfg Config) (s *Server, stop func()) {
+	t.Helper()
+	s, err := New(cfg)
+	testkit.Must(t, err)
+	stop = testkit.Background(t, s.Run)
+	testkit.Until(t, "the log is followed", s.Following)
+	testkit.Until(t, "the lease", func() bool {
+		redis := s.registry.redis.Part(0)
+		return redis.Up() && roomtest.Ask[int](t, redis, "EXISTS", partKey(pipeline.Parts-1, "seen")) == 1
+	})
+	return s, stop
+}
+
+// A hook that is away for too long gets the newest messages; the others, and lines of the log that were not
+// seen, are counted.
+func TestFullQueueOfTheHook(t *testing.T) {
+	hurry(t)
+	before := queueMost
+	queueMost = 2
+	t.Cleanup(func() { queueMost = before })
+	h, st := newShop(t), newStore()
+	h.answer(500)
+	st.threads[club].members = map[uint32]bool{bob: false, 20: false}
+	cfg := config(st, roomtest.Redis(t))
+	cfg.OfflineURL, cfg.OfflineSecret = h.URL, hookSecret
+	s, _ := startHook(t, cfg)
+	t.Cleanup(func() { testkit.Must(t, s.Drain(time.Now())) })
+	st.write(t, club, "1", "2", "3", "4", "5")
+	st.change(func() { st.log(Entry{What: Missed, Thread: club}) })
+	lost := &s.cfg.Figures.PushHooksLost
+	testkit.Until(t, "the count of what is lost", func() bool { return lost.Value() == 4 })
+	h.answer(204)
+	testkit.Until(t, "the newest messages", func() bool {
+		return slices.Contains(h.saw(), "20 4") && slices.Contains(h.saw(), "20 5")
+	})
 }

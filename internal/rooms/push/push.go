@@ -11,6 +11,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 const (
 	TicketLife     = time.Minute // of a ticket: the time to connect
 	connectionLife = time.Hour   // then the client refreshes with a new ticket
-	frameMax       = 16 << 10    // bytes of what a client sends: 4 KB of text, escaped
+	frameMax       = 64 << 10    // bytes of what a client sends: it subscribes to all its channels in one frame
 	queueMax       = 256 << 10   // bytes that wait for a client; one with more is cut off
 	writeTimeout   = 5 * time.Second
 	pingInterval   = 25 * time.Second
@@ -40,7 +41,9 @@ const (
 	channelsMax    = 128             // of a connection
 	beatPace       = time.Second     // between two heartbeats of a connection, after the first beatsBurst
 	beatsBurst     = 5
-	historyMax     = 100 // messages in the reply to a history command: it does not wait in the queue
+	readPace       = time.Second / 20 // between two commands that read the store, after the first readsBurst
+	readsBurst     = 2 * channelsMax  // a client that comes back subscribes to all at once, and reads
+	historyMax     = 100              // messages in the reply to a history command
 )
 
 // Config is what the service needs.
@@ -64,6 +67,8 @@ type Config struct {
 	MessagesMax int               // of a thread that the store keeps
 	Rate        int               // handshakes a second at most; 0: handshakeRate
 
+	TrustedProxies []netip.Prefix // of which the header is believed; they have the handshakes of many clients
+
 	OfflineURL    string // gets a post for a message to a user who is not connected; "" for none
 	OfflineSecret string
 
@@ -73,16 +78,17 @@ type Config struct {
 
 // Server is one server of the service.
 type Server struct {
-	cfg       Config
-	id        string // of this process
-	node      *centrifuge.Node
-	histories histories
-	audience  audience
-	registry  *registry
-	offline   *offline // nil without a hook
-	gate      gate     // of handshakes
-	sale      saleView
-	following atomic.Bool
+	cfg        Config
+	id         string // of this process
+	node       *centrifuge.Node
+	histories  *histories
+	audience   audience
+	registry   *registry
+	offline    *offline // nil without a hook
+	gate       gate     // of handshakes
+	recoveries recoveries
+	sale       saleView
+	following  atomic.Bool
 }
 
 // New makes a Server. Run must run before it serves.
@@ -93,11 +99,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Figures == nil {
 		cfg.Figures = figures.Private()
 	}
-	s := &Server{cfg: cfg, id: rand.Text(), gate: newGate(cfg),
-		sale: saleView{buyers: map[uint32]struct{}{}}}
-	s.histories = histories{load: cfg.Threads.History, most: cfg.MessagesMax, now: cfg.Now,
-		threads: map[string]*thread{}}
-	s.audience = audience{of: cfg.Threads.Of, now: cfg.Now, users: map[uint32]*listener{},
+	s := &Server{cfg: cfg, id: rand.Text(),
+		sale: saleView{buyers: map[uint32]struct{}{}}, recoveries: recoveries{users: map[uint32]int{}}}
+	s.gate, s.histories = newGate(&s.cfg), newHistories(&s.cfg)
+	s.audience = audience{of: cfg.Threads.Of, now: cfg.Now, users: map[uint32]*hearer{},
 		members: map[string]map[uint32]struct{}{}}
 	s.registry = newRegistry(s)
 	if cfg.OfflineURL != "" {

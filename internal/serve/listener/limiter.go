@@ -60,7 +60,7 @@ type Slot struct {
 
 // NewLimiter makes a Limiter without connections.
 func NewLimiter(cfg Config) *Limiter {
-	cfg.ConnsMax = connsLimit(cfg.ConnsMax)
+	cfg.ConnsMax = Places(cfg.ConnsMax)
 	if cfg.Figures == nil {
 		cfg.Figures = figures.Private()
 	}
@@ -181,7 +181,7 @@ func (l *Limiter) logRefusal(full bool, from netip.Addr) {
 				"(ulimit -n) allow this worker are open", "refused", n, "open", l.cfg.ConnsMax)
 		}
 	} else if n := l.crowded.Due(time.Now()); n > 0 {
-		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows",
+		slog.Warn("connections are refused: their address has all that one may have (-max-conns-per-ip)",
 			"refused", n, "last_from", from)
 	}
 }

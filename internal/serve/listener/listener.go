@@ -86,9 +86,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// connsLimit returns how many connections the process has file descriptors for, at most most (0: no limit).
+// Places returns how many connections the process has file descriptors for, at most most (0: no limit).
 // It keeps a few descriptors, so that a new connection to Redis is always possible.
-func connsLimit(most int) int {
+func Places(most int) int {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return most
