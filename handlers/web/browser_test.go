@@ -11,17 +11,22 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 )
 
 // patience bounds what hangs: a browser on a busy machine is slower than anything else here.
 const patience = 2 * testkit.Patience
+
+// pace is the time between two looks at a page. Each look takes work that the page needs itself.
+const pace = 40 * time.Millisecond
 
 // screenshots is a folder that git ignores: they are for people to look at.
 const screenshots = "testdata/screenshots"
@@ -167,7 +172,13 @@ func (p *tab) js(statements string) string {
 // until waits until an expression of JavaScript is true.
 func (p *tab) until(what, expression string) {
 	p.t.Helper()
-	err := testkit.Await(p.ctx, what, patience, func() bool { return eval[bool](p, expression) })
+	err := testkit.Await(p.ctx, what, patience, func() bool {
+		if eval[bool](p, expression) {
+			return true
+		}
+		background.Pause(p.ctx, pace)
+		return false
+	})
 	if err != nil {
 		p.keepPicture("failed")
 		p.t.Fatal(err)

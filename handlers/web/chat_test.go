@@ -89,15 +89,12 @@ func (p *tab) live() {
 // Two users talk through two servers of one sale. One server is killed and comes back: nothing is lost or
 // there twice, what could not be sent is sent again once, and unread messages are counted right.
 func TestChatThroughTwoServers(t *testing.T) {
+	t.Parallel()
 	first := newTalker(t, nil)
 	second := newTalker(t, first)
 
 	anna := open(t, first.Address, "chat")
-	anna.click("#chat-register")
-	anna.fill("register-name", "anna")
-	anna.fill("register-password", "a long password")
-	anna.click("#register-form .primary")
-	anna.untilText("account", "anna")
+	anna.register("anna")
 	anna.live()
 
 	c := second.client(t)
@@ -107,7 +104,7 @@ func TestChatThroughTwoServers(t *testing.T) {
 	bert.logIn("user7", "pass7")
 	bert.live()
 
-	anna.fill("talk-to", "user7")
+	anna.fill("talk-form-name", "user7")
 	anna.click("#talk-form button")
 	anna.untilText("thread-name", "user7")
 	anna.write("<b>one</b>")
@@ -158,7 +155,7 @@ func TestChatThroughTwoServers(t *testing.T) {
 // loaded are the files of the chat that the page has loaded.
 const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.name).pathname)
 	.filter((path) => /chat|talk|thread|past|push|people|shown|line|attempt|moderate|centrifuge|register/
-		.test(path)).join()`
+		.test(path) || /panel|contacts|group|members|account/.test(path)).join()`
 
 // Without a chat nothing of it is shown or loaded.
 func chatIsOff(t *testing.T, s *shop) {
@@ -194,11 +191,17 @@ func (s *talker) say(t *testing.T, c *client.Client, thread, text string) {
 	testkit.Must(t, c.Call("POST", thread+"/messages", fmt.Sprintf(`{"content":%q}`, text), nil))
 }
 
-// The views of the chat have no violation that axe-core finds and fit a small phone. Nothing of the chat is
-// loaded before it is opened. History scrolls back and stays where it is read; a muted thread does not
-// count. Without pushes the page polls, and tells so.
+// The views of the chat have no violation that axe-core finds and fit a small phone.
 func TestChatViews(t *testing.T) {
+	t.Parallel()
 	s := newTalker(t, nil, "-limits", "off")
+	t.Run("threads", func(t *testing.T) { threadsAndHistory(t, s) })
+	t.Run("people", func(t *testing.T) { contactsGroupsAccount(t, s) })
+}
+
+// Nothing of the chat is loaded before it is opened. History scrolls back and stays where it is read; a
+// muted thread does not count. Without pushes the page polls, and tells so.
+func threadsAndHistory(t *testing.T, s *talker) {
 	thread := s.conversation(t, 120)
 	p := open(t, s.Address, "live")
 	if files := eval[string](p, loaded); files != "" {
@@ -208,38 +211,21 @@ func TestChatViews(t *testing.T) {
 	p.js(`const send = window.fetch;
 		window.fetch = (path, options) => path === "/push" ? Promise.reject(new TypeError("no answer")) :
 			send(path, options);`)
-	look := func(what string) {
-		for _, screen := range []struct {
-			scheme        string
-			width, height int64
-		}{{"light", 320, 640}, {"dark", 1280, 800}} {
-			p.run(prefer(screen.scheme), chromedp.EmulateViewport(screen.width, screen.height))
-			name := fmt.Sprintf("%s-%d", what, screen.width)
-			if wide := p.js("return document.documentElement.scrollWidth - innerWidth"); wide > "0" {
-				t.Errorf("%s is %s pixels wider than its screen", name, wide)
-			}
-			if low := p.js(lowControls); low != "" {
-				t.Errorf("%s: less than 44 pixels high:\n%s", name, low)
-			}
-			p.accessible(name)
-			p.shoot(name)
-		}
-	}
 	p.view("chat")
 	p.until("the room", `document.querySelectorAll("#threads li").length === 1`)
-	look("visitor")
+	p.look("visitor")
 	p.click("#chat-register")
-	look("register")
+	p.look("register")
 	p.click("#register-form .buttons button:not(.primary)")
 	p.logIn("user9", "pass9")
 	p.until("the chat after the login", `document.body.dataset.view === "chat"`)
 	p.untilText("chat-state", "Not live")
 	p.unread("user3", "99+")
-	look("list")
+	p.look("list")
 
 	p.choose("user3")
 	p.until("the newest messages", `document.getElementById("messages").lastChild?.dataset.id === "120"`)
-	look("thread")
+	p.look("thread")
 	p.js(`document.getElementById("past").scrollTo(0, 0)`)
 	p.until("older messages above the one that was first",
 		`document.querySelectorAll("#messages li").length === 100 &&
@@ -250,7 +236,7 @@ func TestChatViews(t *testing.T) {
 	p.click("#thread-settings summary")
 	p.click("#thread-muted")
 	p.fill("nickname", "Three")
-	look("settings")
+	p.look("settings")
 	p.click("#rename button")
 	p.untilText("thread-name", "Three")
 	p.choose("Sale room")
@@ -286,9 +272,3 @@ func (s *talker) moderates(t *testing.T) {
 	root.click("#moderate [value=remove]")
 	root.past("This message was removed.")
 }
-
-// lowControls lists the controls of the chat that a finger may miss.
-const lowControls = `return [...document.querySelectorAll("#view-chat :is(button, textarea, summary, " +
-	"label.check, input:not([type=checkbox])), #register :is(button, input)")]
-	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 44)
-	.map((e) => e.id || e.outerHTML).join("\n")`

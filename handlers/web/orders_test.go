@@ -10,21 +10,17 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Root reads all orders by the page, finds one, and saves them as a file.
-func TestRootReadsOrders(t *testing.T) {
-	t.Parallel()
-	const foods, stock, orders = 10, 1000, 900
-	s := newShop(t, foods, stock)
-	s.bench(t, orders, foods, stock)
+// rootReads has root read all orders by the page, find one, and save them as a file.
+func (s *shop) rootReads(t *testing.T, p *tab, orders int) {
+	t.Helper()
 	folder := t.TempDir()
-	p := open(t, s.Address, "live")
 	p.run(downloads(folder))
 	p.logIn("root", rootPassword)
 	p.view("orders")
-	p.untilText("orders-state", "900 orders")
-	p.untilText("orders-page", "Page 1 of 18")
+	p.untilText("orders-state", "1,200 orders")
+	p.untilText("orders-page", "Page 1 of 24")
 	p.click("#orders-next")
-	p.untilText("orders-page", "Page 2 of 18")
+	p.untilText("orders-page", "Page 2 of 24")
 	p.shoot("orders")
 	p.fill("orders-find", p.js(`return document.querySelector("#orders-table tbody td.num").textContent`))
 	p.untilText("orders-page", "Page 1 of 1")

@@ -15,6 +15,7 @@ import (
 )
 
 // A bench runs: the grid drains to the true stock, the curve moves, and the figures are those of the sale.
+// Then root reads the orders.
 func TestBenchOnPage(t *testing.T) {
 	t.Parallel()
 	const foods, stock, orders = 40, 100, 1200
@@ -47,6 +48,8 @@ func TestBenchOnPage(t *testing.T) {
 	p.shoot("wall")
 	p.run(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
 	p.shoot("phone")
+	p.run(chromedp.EmulateViewport(1360, 900))
+	s.rootReads(t, p, orders)
 }
 
 // A buyer fills a cart while the page counts down; the sale opens, and the buyer orders without a reload.

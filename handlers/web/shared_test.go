@@ -14,6 +14,7 @@ import (
 // Tests of the page that do not get in each other's way share a server;
 // each user orders in one of them only.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, 4, 10)
 	for _, test := range []struct {
 		name string
@@ -21,7 +22,7 @@ func TestPage(t *testing.T) {
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
-		{"no chat", chatIsOff}} {
+		{"no chat", chatIsOff}, {"docs", docsAreAccessible}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }

@@ -115,12 +115,13 @@ var screens = []struct {
 	{"wall", "light", 1920, 1080, false}}
 
 // Every view, dialog and theme is free of violations that axe-core finds, from a phone to a wall screen, and
-// no view is wider than its screen.
+// no view is wider than its screen. A server that goes away is told; when it is back, so is the page.
 func TestViewsAreAccessible(t *testing.T) {
 	t.Parallel()
 	const foods, stock = 100, 50
-	s := newShop(t, foods, stock)
-	s.bench(t, 2000, foods, stock)
+	port := launch.ClosedPort(t)
+	s := newShop(t, foods, stock, "-app-port", port)
+	s.bench(t, 1000, foods, stock)
 	p := open(t, s.Address, "live")
 	p.js(axe)
 	look := func(view string) {
@@ -172,8 +173,14 @@ func TestViewsAreAccessible(t *testing.T) {
 	p.until("an answer", `document.getElementById("traffic-state").textContent !== "Reading…"`)
 	look("traffic")
 	s.Send(t, syscall.SIGTERM)
-	p.until("a banner", `!document.getElementById("lost").hidden`)
+	p.untilText("lost", "The live connection is lost")
 	look("lost")
+	if code := s.ExitCode(t); code != 0 { // its folder is free now
+		t.Errorf("exit code %d", code)
+	}
+	s.start(t, s.Data, "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock), "-app-port", port)
+	p.until("no banner", `document.getElementById("lost").hidden`)
+	p.untilText("link", "Connected")
 }
 
 // refuses has the server refuse orders for two reasons.
@@ -186,22 +193,4 @@ func (s *shop) refuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", body, reply, err)
 		}
 	}
-}
-
-// A server that goes away is told; when it is back, so is the page.
-func TestLiveConnectionIsLost(t *testing.T) {
-	t.Parallel()
-	port := launch.ClosedPort(t)
-	s := newShop(t, 4, 10, "-app-port", port)
-	p := open(t, s.Address, "live")
-	p.untilText("left", "40")
-	s.Send(t, syscall.SIGTERM)
-	p.until("a banner", `!document.getElementById("lost").hidden`)
-	p.untilText("lost", "The live connection is lost")
-	if code := s.ExitCode(t); code != 0 { // its folder is free now
-		t.Errorf("exit code %d", code)
-	}
-	s.start(t, s.Data, "-foods", "4", "-stock", "10", "-app-port", port)
-	p.until("no banner", `document.getElementById("lost").hidden`)
-	p.untilText("link", "Connected")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
@@ -92,6 +94,18 @@ func (s *screen) has(want string) bool {
 	return strings.Contains(s.text.String(), want)
 }
 
+func (s *screen) count(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Count(s.text.String(), what)
+}
+
+func (s *screen) index(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Index(s.text.String(), what)
+}
+
 func (s *screen) shows(t *testing.T, want string) {
 	t.Helper()
 	testkit.Until(t, want, func() bool { return s.has(want) })
@@ -123,8 +137,8 @@ func TestPeople(t *testing.T) {
 	ann("/with user4")
 	annReads.shows(t, "--- user4")
 	ann("hello")
-	bobReads.shows(t, "writes elsewhere: hello")
-	testkit.Until(t, "1 unread", func() bool { // the list follows the message
+	bobReads.shows(t, "* ann writes elsewhere: hello") // whom bob does not have as a contact
+	testkit.Until(t, "1 unread", func() bool {         // the list follows the message
 		bob("/threads")
 		return bobReads.has("1 unread")
 	})
@@ -148,7 +162,66 @@ func TestPeople(t *testing.T) {
 	bobReads.shows(t, "--- group of 3")
 	bob("all of you")
 	annReads.shows(t, "elsewhere: all of you")
+	bob("/add user6")
+	bobReads.shows(t, "user6 is a member")
+	bob("/remove user5")
+	bobReads.shows(t, "user5 is no member any more")
+	bob("/owner ann")
+	bobReads.shows(t, "ann is an owner")
+	bob("/members")
+	for _, member := range []string{"you, owner", "ann, owner", "user6, member"} {
+		bobReads.shows(t, "  "+member)
+	}
+	bob("/leave")
+	bobReads.shows(t, "--- You have left group of")
+	bob("/block ann")
+	bobReads.shows(t, "ann is blocked")
+	ann("can you read this?")
+	annReads.shows(t, "USER_BLOCKED")
+	bob("/unblock ann")
+	bobReads.shows(t, "ann may write to you again")
 	bob("/quit")
+	for _, reads := range []*screen{annReads, bobReads} {
+		if reads.has("user 2") { // the ids of people who have registered begin so
+			t.Errorf("a name is missing:\n%s", reads.text.String())
+		}
+	}
+}
+
+// Who only polls sees everything: each message of the open thread once and in order, and that others have
+// some, however many there are.
+func TestPolling(t *testing.T) {
+	t.Parallel()
+	testkit.Need(t, "redis-server")
+	s := serve(t)
+	writer := client.Client{Address: s.Address}
+	defer writer.HangUp()
+	testkit.Must(t, writer.LoginUser(7))
+	reader, reads := sit(t, s, "-user", "user8", "-password", "pass8", "-poll")
+	reader("/with user7")
+	reads.shows(t, "--- user7")
+	const messages, groups = 3 * historyPage, 30 // more than a page of each
+	for i := range messages {
+		content := fmt.Sprintf(`{"content":"message %d."}`, i)
+		testkit.Must(t, writer.Call("POST", "/threads/u7-8/messages", content, nil))
+	}
+	for i := range groups {
+		var group thread
+		testkit.Must(t, writer.Call("POST", "/threads",
+			fmt.Sprintf(`{"participants":[8],"group":true,"key":"%d"}`, i), &group))
+		testkit.Must(t, writer.Call("POST", "/threads/"+group.ID+"/messages", `{"content":"hello"}`, nil))
+	}
+	testkit.Until(t, "all groups", func() bool { return reads.count("group of 2: user7: 1 unread") == groups })
+	at := 0
+	for i := range messages {
+		text := fmt.Sprintf("user7: message %d.", i)
+		reads.shows(t, text)
+		if here := reads.index(text); here < at || reads.count(text) != 1 {
+			t.Errorf("%q comes %d times, or out of order", text, reads.count(text))
+		} else {
+			at = here
+		}
+	}
 }
 
 func TestBadUsage(t *testing.T) {

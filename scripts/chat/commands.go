@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,11 @@ const help = `  /threads            your threads, with their numbers
   /open 3             opens the third of them
   /with NAME          opens the thread with a user; the user becomes a contact
   /group NAME NAME... starts a group
+  /members            who is in the open group
+  /add NAME           adds a user to the open group; so do /remove NAME, and
+                      /owner NAME, who may add and remove, too
+  /leave              leaves the open group
+  /block NAME         neither of you writes to the other; /unblock NAME
   /room               opens the room of the sale
   /history            older messages of the open thread
   /mute               mutes the open thread, or ends that
@@ -25,7 +29,7 @@ Anything else is sent to the open thread.`
 
 // command does what the person has typed; false ends the program.
 func (t *terminal) command(line string) bool {
-	if t.socket.State() == centrifuge.StateDisconnected {
+	if t.socket != nil && t.socket.State() == centrifuge.StateDisconnected {
 		_ = t.socket.Connect() // after an error it tries again by itself
 	}
 	word, rest, _ := strings.Cut(line, " ")
@@ -53,8 +57,16 @@ func (t *terminal) command(line string) bool {
 		}
 	case word == "/who":
 		t.showContacts()
+	case word == "/block", word == "/unblock":
+		t.block(rest, word == "/block")
 	case t.open.ID == "":
 		t.say("! No thread is open: /open 1, /with NAME, /room, /help")
+	case word == "/members":
+		t.showMembers()
+	case word == "/add", word == "/remove", word == "/owner":
+		t.changeMember(word, rest)
+	case word == "/leave":
+		t.leave()
 	case word == "/history":
 		t.readOld()
 	case word == "/mute":
@@ -78,6 +90,7 @@ func (t *terminal) listThreads() {
 	if t.fails(err) {
 		return
 	}
+	t.learnOf(list)
 	t.list, t.changed = list, changed
 	if len(list) == 0 {
 		t.say("No threads yet: /with NAME starts one, /room opens the room of the sale.")
@@ -117,16 +130,22 @@ func (t *terminal) title(of *thread) string {
 // enter opens a thread.
 func (t *terminal) enter(of thread) {
 	t.markRead()
-	if t.sub != nil {
-		_ = t.sub.Unsubscribe() // it may be unsubscribed already
-		t.fails(t.socket.RemoveSubscription(t.sub))
-	}
-	t.open, t.sub, t.oldest, t.newest, t.marked = of, nil, 0, 0, of.Read
+	t.forget()
+	t.open, t.marked = of, of.Read
 	t.say("--- %s", t.title(&of))
 	if t.polling {
 		t.readNew()
 	}
 	t.subscribe()
+}
+
+// forget has no thread open.
+func (t *terminal) forget() {
+	if t.sub != nil {
+		_ = t.sub.Unsubscribe() // it may be unsubscribed already
+		t.fails(t.socket.RemoveSubscription(t.sub))
+	}
+	t.open, t.sub, t.oldest, t.newest = thread{}, nil, 0, -1
 }
 
 // start opens a thread with users, given by name or by id.
@@ -147,81 +166,6 @@ func (t *terminal) start(group bool, names []string) {
 	var started thread
 	if !t.fails(t.call("POST", "/threads", string(body), &started)) {
 		t.enter(started)
-	}
-}
-
-// find returns the id of a user. A name becomes a contact.
-func (t *terminal) find(name string) (uint32, error) {
-	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
-		return uint32(id), nil
-	}
-	var c contact
-	path := "/contacts/" + url.PathEscape(name)
-	err := t.call("GET", path, "", &c)
-	if isRefused(err, "CONTACT_NOT_FOUND") {
-		err = t.call("PUT", path, `{"blocked":false,"nickname":""}`, &c)
-	}
-	t.names[c.User] = c.title()
-	return c.User, err
-}
-
-// contact is a contact of the person.
-type contact struct {
-	User     uint32 `json:"user_id"`
-	Name     string `json:"username"`
-	Nickname string `json:"nickname"`
-}
-
-func (c *contact) title() string {
-	if c.Nickname != "" {
-		return c.Nickname
-	}
-	return c.Name
-}
-
-// readContacts learns the names of the contacts.
-func (t *terminal) readContacts() {
-	for after := uint32(0); ; {
-		var page struct {
-			Contacts []contact
-			Next     uint32
-		}
-		if t.fails(t.call("GET", fmt.Sprint("/contacts?after=", after), "", &page)) {
-			return
-		}
-		for _, c := range page.Contacts {
-			t.names[c.User] = c.title()
-		}
-		if after = page.Next; after == 0 {
-			return
-		}
-	}
-}
-
-// showContacts shows who is online.
-func (t *terminal) showContacts() {
-	var status struct {
-		Contacts []struct {
-			User   uint32 `json:"user_id"`
-			Online bool
-			Seen   *time.Time `json:"last_seen"`
-		}
-	}
-	if t.fails(t.call("POST", "/presence", "", &status)) {
-		return
-	}
-	if len(status.Contacts) == 0 {
-		t.say("No contacts yet: /with NAME makes one.")
-	}
-	for _, c := range status.Contacts {
-		switch {
-		case c.Online:
-			t.say("  %s is online", t.nameOf(c.User))
-		case c.Seen == nil:
-			t.say("  %s is away", t.nameOf(c.User))
-		default:
-			t.say("  %s was here %s", t.nameOf(c.User), c.Seen.Local().Format("Jan 2 15:04"))
-		}
 	}
 }
 

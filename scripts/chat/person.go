@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +30,7 @@ type terminal struct {
 	servers        []string
 	user, password string
 	register       bool
+	pollOnly       bool // no websocket
 	in             io.Reader
 	out            io.Writer
 
@@ -49,7 +49,7 @@ type terminal struct {
 	open   thread            // "" without one
 	sub    *centrifuge.Subscription
 	oldest int64 // shown message of the open thread
-	newest int64
+	newest int64 // -1: nothing was read yet
 	marked int64 // read up to, as the server knows it
 }
 
@@ -62,6 +62,7 @@ func parsePerson(args []string, in io.Reader, out io.Writer) (*terminal, error) 
 	fs.StringVar(&t.password, "password", os.Getenv(passwordName), "better set as "+passwordName+
 		" in the environment, or typed when asked")
 	fs.BoolVar(&t.register, "register", false, "register this name first")
+	fs.BoolVar(&t.pollOnly, "poll", false, fmt.Sprintf("no websocket: ask every %v", pollEvery))
 	if err := parse(fs, args, out); err != nil {
 		return nil, err
 	}
@@ -91,10 +92,12 @@ func (t *terminal) run(ctx context.Context) error {
 			typed <- lines.Text()
 		}
 	}()
-	if err := t.connect(); err != nil {
-		return err
+	if t.polling = t.pollOnly; !t.polling {
+		if err := t.connect(); err != nil {
+			return err
+		}
+		defer t.socket.Close()
 	}
-	defer t.socket.Close()
 	t.say("You are %s. /help lists the commands.", t.name)
 	t.readContacts()
 	t.listThreads()
@@ -209,11 +212,12 @@ func (t *terminal) tick() {
 		return
 	}
 	t.fails(t.call("POST", "/presence", "", nil))
-	list, changed, err := t.threads(t.patience(), "after="+strconv.FormatInt(t.changed, 10))
+	list, changed, err := t.changes(t.patience(), t.changed)
 	if t.fails(err) {
 		return
 	}
 	t.changed = changed
+	t.learnOf(list)
 	for i := range list {
 		if list[i].ID == t.open.ID {
 			t.readNew()
@@ -251,6 +255,9 @@ func (t *terminal) update(e *event) {
 
 // subscribe follows the open thread.
 func (t *terminal) subscribe() {
+	if t.socket == nil {
+		return
+	}
 	id := t.open.ID
 	sub, err := t.socket.NewSubscription(threadChannel(id))
 	if t.fails(err) {
@@ -304,11 +311,15 @@ func (t *terminal) line(m *message) {
 func (t *terminal) readNew() {
 	for {
 		query := fmt.Sprintf("limit=%d", historyPage)
-		if t.newest > 0 {
+		if t.newest >= 0 {
 			query += fmt.Sprintf("&after=%d", t.newest)
 		}
 		list, last, err := t.messages(t.patience(), t.open.ID, query)
-		if t.fails(err) || len(list) == 0 {
+		if t.fails(err) {
+			return
+		}
+		if len(list) == 0 {
+			t.newest = max(t.newest, 0)
 			return
 		}
 		if t.newest > 0 && list[0].ID > t.newest+1 {
@@ -335,16 +346,6 @@ func (t *terminal) markRead() {
 	if !t.fails(t.call("PATCH", "/threads/"+t.open.ID, body, nil)) {
 		t.marked = t.newest
 	}
-}
-
-func (t *terminal) nameOf(user uint32) string {
-	if name := t.names[user]; name != "" {
-		return name
-	}
-	if user == t.session.user {
-		return "you"
-	}
-	return fmt.Sprint("user ", user)
 }
 
 // isRefused reports whether an error is this refusal of a server.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -155,6 +156,29 @@ func (s *session) threads(ctx context.Context, query string) (list []thread, cha
 	}
 	err = s.insist(ctx, "GET", "/threads?"+query, "", &page)
 	return page.Threads, page.Changed, err
+}
+
+// changes returns all threads that have changed since, the newest change first, and where the next poll
+// begins.
+func (s *session) changes(ctx context.Context, since int64) (all []thread, changed int64, err error) {
+	query := "after=" + strconv.FormatInt(since, 10)
+	for before := ""; ; {
+		var page struct {
+			Threads       []thread
+			Changed, Next int64
+		}
+		if err := s.insist(ctx, "GET", "/threads?"+query+before, "", &page); err != nil {
+			return nil, since, err
+		}
+		if before == "" {
+			changed = page.Changed
+		}
+		all = append(all, page.Threads...)
+		if page.Next == 0 {
+			return all, changed, nil
+		}
+		before = "&before=" + strconv.FormatInt(page.Next, 10)
+	}
 }
 
 // roomID is the thread of the sale's room.

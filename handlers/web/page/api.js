@@ -79,6 +79,30 @@ export function enter(told) {
     sale: "" });
 }
 
+let ending = false; // the tokens of this login: a refusal does not mean that it has expired
+
+async function endTokens(act) {
+  ending = true;
+  try {
+    return await act();
+  } finally {
+    ending = false;
+  }
+}
+
+// setPassword changes the password and goes on with a new token, and with the cart.
+export const setPassword = (old, fresh) => endTokens(async () => {
+  await call("PUT", "/users/me/password", { old, new: fresh });
+  const told = await call("POST", "/login", { username: session.name, password: fresh }, {}, null);
+  become({ ...session, token: told.access_token });
+});
+
+// logOutEverywhere ends all logins of the user.
+export const logOutEverywhere = () => endTokens(async () => {
+  await call("DELETE", "/users/me/tokens");
+  become(null);
+});
+
 // logOut ends the login. why is "expired" or "idle" where the person did not ask for it.
 export const logOut = (why) => become(null, why);
 
@@ -110,7 +134,7 @@ export async function request(method, path, body, headers = {}, login = session)
     return reply;
   }
   const told = await reply.json().catch(() => ({}));
-  if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session) {
+  if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session && !ending) {
     logOut("expired");
   }
   throw new Refusal(reply.status, told.code ?? "", told.message ?? "", Number(reply.headers.get("Retry-After")));

@@ -1,10 +1,15 @@
 // The chat view: the list of threads beside the shown one. It is loaded when the view is opened first.
 
+import * as account from "./account.js";
 import { session } from "./api.js";
 import { attempt } from "./attempt.js";
-import { byId, make, setText } from "./dom.js";
+import * as contacts from "./contacts.js";
+import { byId, drawList, make, setText } from "./dom.js";
 import { count } from "./format.js";
+import * as group from "./group.js";
 import * as line from "./line.js";
+import * as members from "./members.js";
+import { nameForm } from "./panel.js";
 import { setVisible } from "./people.js";
 import * as register from "./register.js";
 import { open, talkTo } from "./shown.js";
@@ -35,24 +40,27 @@ function begin() {
 }
 
 function build() {
-  const field = make("input", { id: "talk-to", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
-    required: "" });
+  const button = (id, text) => make("button", { id, type: "button" }, text);
   byId("view-chat").append(make("div", { id: "chat", class: "talk" },
     make("div", { class: "card threads" },
       make("h2", {}, "Conversations"),
       make("ul", { id: "threads", "aria-label": "Conversations" }),
       make("button", { id: "threads-older", type: "button" }, "Older conversations"),
-      make("form", { id: "talk-form" }, make("label", {}, "Write to ", field),
-        make("button", { type: "submit" }, "Start")),
-      make("label", { id: "visible-label", class: "check" },
-        make("input", { id: "visible", type: "checkbox" }), "Others see when I am online"),
+      make("div", { id: "chat-own" }, nameForm("talk-form", "Write to ", "Start", write),
+        make("div", { class: "buttons" }, button("new-group", "New group"), button("open-contacts", "Contacts"),
+          button("open-account", "Account")),
+        make("label", { class: "check" },
+          make("input", { id: "visible", type: "checkbox" }), "Others see when I am online")),
       make("div", { id: "chat-welcome", class: "welcome-chat" },
         make("p", {}, "Log in to write. Who has no account can register."),
         make("div", { class: "buttons" },
           make("button", { id: "chat-log-in", type: "button", class: "primary" }, "Log in"),
-          make("button", { id: "chat-register", type: "button" }, "Register")))),
+          button("chat-register", "Register")))),
     thread.build()));
-  byId("talk-form").addEventListener("submit", startThread);
+  byId("new-group").addEventListener("click", group.open);
+  byId("open-contacts").addEventListener("click", contacts.open);
+  byId("open-account").addEventListener("click", account.open);
+  byId("thread-people").addEventListener("click", showPeople);
   byId("threads-older").addEventListener("click", () => attempt(readOlder()));
   byId("visible").addEventListener("change", (event) => attempt(setVisible(event.target.checked)));
   byId("chat-log-in").addEventListener("click", () => byId("log-in").click());
@@ -60,15 +68,23 @@ function build() {
   byId("threads").addEventListener("click", choose);
 }
 
-async function startThread(event) {
-  event.preventDefault();
-  const button = event.submitter;
-  button.disabled = true;
-  if (await attempt(talkTo(byId("talk-to").value.trim()))) {
-    byId("talk-to").value = "";
+// write opens the thread with a user.
+async function write(name) {
+  const found = await attempt(talkTo(name));
+  if (found) {
     thread.enter();
   }
-  button.disabled = false;
+  return found;
+}
+
+// showPeople shows whom the shown thread is with.
+function showPeople() {
+  const peer = other(talk.open);
+  if (peer) {
+    contacts.openOne(peer);
+  } else {
+    members.open(talk.open);
+  }
 }
 
 function choose(event) {
@@ -86,11 +102,11 @@ function draw() {
   byId("chat-state").dataset.link = talk.link;
   byId("view-chat").dataset.shows = talk.open ? "thread" : "list";
   byId("chat-welcome").hidden = loggedIn;
-  byId("talk-form").hidden = byId("visible-label").hidden = !loggedIn;
+  byId("chat-own").hidden = !loggedIn;
   byId("threads-older").hidden = talk.before === 0;
   byId("visible").checked = talk.visible;
   const rooms = talk.room ? [talk.room] : [];
-  drawList([...rooms, ...listed()]);
+  drawList(byId("threads"), rows, [...rooms, ...listed()].map((t) => [t.thread_id, t]), newRow, drawRow);
   const n = unread();
   const link = document.querySelector('nav a[href="#/chat"]');
   setText(link, n > 0 ? `Chat (${n})` : "Chat");
@@ -99,31 +115,9 @@ function draw() {
 
 const rows = new Map(); // of the list, by thread
 
-function drawList(threads) {
-  const list = byId("threads");
-  const ids = new Set(threads.map(({ thread_id: id }) => id));
-  for (const [id, row] of rows) {
-    if (!ids.has(id)) {
-      row.remove();
-      rows.delete(id);
-    }
-  }
-  threads.forEach((t, i) => {
-    const row = rows.get(t.thread_id) ?? newRow(t.thread_id);
-    drawRow(row, t);
-    if (list.children[i] !== row) {
-      list.insertBefore(row, list.children[i] ?? null);
-    }
-  });
-}
-
-function newRow(id) {
-  const row = make("li", {}, make("button", { type: "button", "data-thread": id, class: "plain" },
-    make("span", { class: "dot", "aria-hidden": "true" }), make("span", { class: "name" }),
-    make("span", { class: "unseen status" }), make("span", { class: "count" })));
-  rows.set(id, row);
-  return row;
-}
+const newRow = (id) => make("li", {}, make("button", { type: "button", "data-thread": id, class: "plain" },
+  make("span", { class: "dot", "aria-hidden": "true" }), make("span", { class: "name" }),
+  make("span", { class: "unseen status" }), make("span", { class: "count" })));
 
 function drawRow(row, t) {
   const button = row.firstChild;

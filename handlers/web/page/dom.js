@@ -44,6 +44,26 @@ export function bars(list, entries, format) {
   }));
 }
 
+// drawList draws a list of [key, thing]. An item stays the same element as long as its key is there: it keeps the
+// focus. items are the drawn ones by key.
+export function drawList(list, items, wanted, newItem, draw) {
+  const keys = new Set(wanted.map(([key]) => key));
+  for (const [key, item] of items) {
+    if (!keys.has(key)) {
+      item.remove();
+      items.delete(key);
+    }
+  }
+  wanted.forEach(([key, thing], i) => {
+    const item = items.get(key) ?? newItem(key);
+    items.set(key, item);
+    draw(item, thing);
+    if (list.children[i] !== item) {
+      list.insertBefore(item, list.children[i] ?? null);
+    }
+  });
+}
+
 let answer = () => {}; // for whoever asked last
 
 // ask opens the dialog for an act and resolves to whether it was confirmed. An act that takes something away from

@@ -6,11 +6,16 @@ export class Past {
   constructor() {
     this.epoch = ""; // of the thread, as the pushes tell it
     this.messages = []; // without a gap between the first and the last
+    this.first = 1; // the oldest one that is still kept, as far as is known
     this.waiting = []; // own ones without an answer: {key, content, failed, stored}
   }
 
   get oldest() {
     return this.messages[0]?.id ?? 0;
+  }
+
+  get hasOlder() {
+    return this.oldest > this.first;
   }
 
   get newest() {
@@ -34,8 +39,11 @@ export class Past {
     }
   }
 
-  // takeOlder takes the messages right before the oldest one.
+  // takeOlder takes the messages right before the oldest one; none are kept where there are none.
   takeOlder(list) {
+    if (list.length === 0) {
+      this.first = this.oldest;
+    }
     const older = list.filter(({ id }) => id < this.oldest);
     if (older.length > 0 && older.at(-1).id === this.oldest - 1) {
       this.messages = [...older, ...this.messages];
@@ -55,6 +63,7 @@ export class Past {
   // begin drops everything that was stored: the thread is another one now.
   begin() {
     this.messages = [];
+    this.first = 1;
   }
 
   // settle has an own message that is known to be stored no longer wait. A push tells of it before the answer does,

@@ -36,6 +36,19 @@ export async function meet(who) {
   return found;
 }
 
+// change changes a contact: {blocked} or {nickname}.
+export async function change(user, what) {
+  talk.contacts.set(user, await call("PUT", `/contacts/${user}`, what));
+  changed();
+}
+
+export async function remove(user) {
+  await call("DELETE", `/contacts/${user}`);
+  talk.contacts.delete(user);
+  talk.online.delete(user);
+  changed();
+}
+
 // beat tells the server that the user is here, and learns which contacts are.
 export const beat = () => quietly(async (isMine) => {
   const told = (talk.link === "live" && await pushes.ask("presence").catch(() => null)) ||

@@ -34,10 +34,15 @@ export function open(thread) {
 // talkTo starts a thread with a user by name, or finds it.
 export async function talkTo(name) {
   const contact = await meet(name);
-  const thread = await call("POST", "/threads", { participants: [contact.user_id] });
+  await start({ participants: [contact.user_id] });
+  beat();
+}
+
+// start starts a thread, or finds it, and shows it.
+export async function start(what) {
+  const thread = await call("POST", "/threads", what);
   threads.take(thread);
   open(talk.threads.get(thread.thread_id));
-  beat();
 }
 
 let saleOfRoom = ""; // its id
@@ -94,6 +99,7 @@ export function takeEvent(told) {
   } else if (event === "ended" || (event === "left" && told.user_id === talk.user)) {
     drop(id);
   } else if (event === "joined" || event === "left") {
+    talk.joins++;
     threads.read();
   }
 }
@@ -113,7 +119,7 @@ export function takeMessage(message) {
 }
 
 // drop forgets a thread that the user may no longer read.
-function drop(id) {
+export function drop(id) {
   talk.threads.delete(id);
   talk.pasts.delete(id);
   if (talk.open?.thread_id === id) {

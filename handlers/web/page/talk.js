@@ -14,6 +14,7 @@ const fresh = (user) => ({
   before: 0, // place of the next page of threads, 0 for none
   open: null, // the shown thread
   past: new Past(), // its messages
+  joins: 0, // members of any thread that are known to have come or gone
   pasts: new Map(), // of the threads that were shown, by id
   seen: new Map(), // message up to which the user has seen a thread in this page, by id
   contacts: new Map(), // by user
@@ -62,7 +63,8 @@ let lacking = new Set(); // users whose names are asked for next
 
 // nameOf is the name of a user. One that is not known is asked for, and drawn when it comes.
 export function nameOf(user) {
-  const name = user === session?.user ? session.name : talk.contacts.get(user)?.username ?? names.get(user);
+  const contact = talk.contacts.get(user);
+  const name = user === session?.user ? session.name : contact?.nickname || (contact?.username ?? names.get(user));
   if (name === undefined && talk.user) {
     if (!lacking.size) {
       setTimeout(askNames); // once for all that are drawn now
@@ -85,6 +87,9 @@ async function askNames() {
   }
   changed();
 }
+
+// isBlocked reports whether the user has blocked another one.
+export const isBlocked = (user) => talk.contacts.get(user)?.blocked ?? false;
 
 // isRoom reports whether a thread is the sale's room.
 export const isRoom = (thread) => thread?.thread_id === talk.room?.thread_id;

@@ -2,12 +2,12 @@
 
 import { session } from "./api.js";
 import { attempt } from "./attempt.js";
-import { announce, byId, make, setText } from "./dom.js";
+import { announce, byId, drawList, make, setText } from "./dom.js";
 import { count, moment } from "./format.js";
 import { reasonOf } from "./messages.js";
 import { mayModerate, moderate } from "./moderate.js";
 import { open, readOlder, see, send, write } from "./shown.js";
-import { isRoom, nameOf, other, talk, titleOf } from "./talk.js";
+import { isBlocked, isRoom, nameOf, other, talk, titleOf } from "./talk.js";
 import { change } from "./threads.js";
 
 const contentMax = 4096; // bytes
@@ -25,7 +25,8 @@ export function build() {
           "Mute: do not count its messages"),
         make("form", { id: "rename" },
           make("label", {}, "Name for me ", make("input", { id: "nickname", maxlength: "64", autocomplete: "off" })),
-          make("button", { type: "submit" }, "Save")))),
+          make("button", { type: "submit" }, "Save")),
+        make("button", { id: "thread-people", type: "button" }))),
     make("p", { id: "pinned", class: "message" }),
     box("past", { class: "past", tabindex: "0", role: "log", "aria-label": "Messages" },
       make("button", { id: "older", type: "button", class: "plain" }, "Older messages"),
@@ -78,7 +79,7 @@ function isAtEnd() {
 const toEnd = () => byId("past").scrollTo(0, byId("past").scrollHeight);
 
 function scrolled() {
-  if (byId("past").scrollTop === 0 && talk.past.oldest > 1) {
+  if (byId("past").scrollTop === 0 && talk.past.hasOlder) {
     older();
   }
   drawEnd();
@@ -163,7 +164,7 @@ export function draw() {
   const fromEnd = byId("past").scrollHeight - byId("past").scrollTop;
   const oldest = byId("messages").firstElementChild;
   drawMessages(past);
-  byId("older").hidden = past.oldest <= 1;
+  byId("older").hidden = !past.hasOlder;
   if (end) {
     toEnd();
   } else if (oldest !== byId("messages").firstElementChild) { // older ones came: what was read stays in place
@@ -188,7 +189,8 @@ function drawHead(thread) {
   const status = talk.online.get(peer);
   const seen = status?.last_seen ? `last seen ${moment(status.last_seen)}` : "offline";
   setText(byId("thread-status"), room ? "Everybody reads here" : !peer ? count(thread.members, "member") :
-    status?.online ? "online" : seen);
+    isBlocked(peer) ? "blocked by you" : status?.online ? "online" : seen);
+  setText(byId("thread-people"), peer ? `About ${nameOf(peer)}` : "Members");
   byId("thread-settings").hidden = room;
   byId("thread-muted").checked = thread.is_muted ?? false;
   byId("compose").hidden = !session;
@@ -198,34 +200,13 @@ function drawHead(thread) {
 const items = new Map(); // the drawn messages, by id or key
 
 function drawMessages(past) {
-  const list = byId("messages");
-  const wanted = [...past.messages.map((m) => [m.id, m]), ...past.shown.map((w) => [w.key, w])];
-  const keys = new Set(wanted.map(([key]) => key));
-  for (const [key, item] of items) {
-    if (!keys.has(key)) {
-      item.remove();
-      items.delete(key);
-    }
-  }
-  wanted.forEach(([key, message], i) => {
-    const item = items.get(key) ?? newItem(key);
-    if (message.key) {
-      drawWaiting(item, message);
-    } else {
-      drawStored(item, message);
-    }
-    if (list.children[i] !== item) {
-      list.insertBefore(item, list.children[i] ?? null);
-    }
-  });
+  drawList(byId("messages"), items,
+    [...past.messages.map((m) => [m.id, m]), ...past.shown.map((w) => [w.key, w])], newItem,
+    (item, message) => (message.key ? drawWaiting(item, message) : drawStored(item, message)));
 }
 
-function newItem(key) {
-  const item = make("li", {}, make("span", { class: "by" }), make("p", { dir: "auto" }),
-    make("span", { class: "when" }));
-  items.set(key, item);
-  return item;
-}
+const newItem = () => make("li", {}, make("span", { class: "by" }), make("p", { dir: "auto" }),
+  make("span", { class: "when" }));
 
 function drawStored(item, message) {
   const [by, text, when] = item.children;

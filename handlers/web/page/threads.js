@@ -26,19 +26,19 @@ function put(thread) {
 
 // read reads the threads that have changed; at first those of the first page.
 export const read = () => quietly(async (isMine) => {
-  const first = talk.changes === null;
-  for (let more = true; more;) {
-    const told = await call("GET", `/threads?limit=${pageSize}${first ? "" : `&after=${talk.changes}`}`);
-    if (!isMine()) {
-      return;
-    }
+  const after = talk.changes === null ? "" : `&after=${talk.changes}`;
+  const path = `/threads?limit=${pageSize}${after}`;
+  const first = await call("GET", path);
+  for (let told = first; isMine(); told = await call("GET", `${path}&before=${told.next}`)) {
     told.threads.forEach(take);
-    if (first) {
+    changed();
+    if (!after) {
       talk.before = told.next;
     }
-    more = !first && told.changed !== talk.changes && told.threads.length === pageSize;
-    talk.changes = told.changed;
-    changed();
+    if (!after || !told.next) {
+      talk.changes = first.changed;
+      return;
+    }
   }
 });
 
