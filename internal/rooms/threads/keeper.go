@@ -129,11 +129,11 @@ func (w *ward) hold() error {
 
 // lease is the reply of hold.lua.
 type lease struct {
-	part         int
-	held         bool
-	done, newest int64 // positions in the log
-	now          time.Time
-	due          []string // threads to trim
+	part int
+	held bool
+	done int64 // the log was followed up to here
+	now  time.Time
+	due  []string // threads to trim
 }
 
 // lease takes or keeps the leases of parts. upto are the positions up to which their logs were followed, 0
@@ -156,7 +156,7 @@ func (k *Keeper) lease(parts []int, upto *Positions) (list []lease, err error) {
 		return nil, err
 	}
 	for i, r := range replies {
-		list = append(list, lease{parts[i], r[0] == "1", number(r[1]), number(r[2]), milli(r[3]), r[4:]})
+		list = append(list, lease{parts[i], r[0] == "1", number(r[1]), milli(r[2]), r[3:]})
 	}
 	return list, nil
 }
