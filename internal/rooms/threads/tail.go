@@ -65,7 +65,7 @@ func (t *Threads) Newest() (p Positions, err error) {
 const (
 	tailEntries = 500                    // of a part, in one reply
 	tailBlock   = time.Second            // a read waits so long for an entry
-	tailPause   = time.Millisecond       // between two reads: several entries come together
+	tailPause   = time.Millisecond       // between two reads in a row: several entries come together
 	tailRedial  = 100 * time.Millisecond // after a fault
 )
 
@@ -101,7 +101,7 @@ type follower struct {
 func (f *follower) run(ctx context.Context) {
 	defer f.logs.close()
 	failing := false
-	for ctx.Err() == nil {
+	for last := (time.Time{}); ctx.Err() == nil; {
 		found, err := f.logs.read(ctx, f.parts, f.from, tailEntries, tailBlock)
 		switch {
 		case ctx.Err() != nil:
@@ -119,8 +119,10 @@ func (f *follower) run(ctx context.Context) {
 		for _, entries := range found {
 			f.take(entries)
 		}
-		if len(found) > 0 {
-			background.Pause(ctx, tailPause)
+		if now := time.Now(); now.Sub(last) > 2*tailPause {
+			last = now // it came alone: a pause would cost one more wake-up
+		} else if background.Pause(ctx, tailPause) {
+			last = time.Now()
 		}
 	}
 }
