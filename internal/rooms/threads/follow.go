@@ -1,91 +1,89 @@
 package threads
 
 import (
+	"context"
+	"slices"
 	"strconv"
+	"time"
 
-	"github.com/mediocregopher/radix/v4"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale/redisx/pipeline"
 )
 
-// follow makes the lists follow the entries of a log that come after a position, at most tailEntries of
-// them, and keeps the lease.
-func (k *Keeper) follow(part int, after int64) (l lease, err error) {
-	var found []radix.StreamEntry
-	err = k.do(part, pipeline.Command(&found, "XRANGE", partKey(part, "log"),
-		strconv.FormatInt(after+1, 10)+"-0", "+", "COUNT", strconv.Itoa(tailEntries)))
-	if err != nil || len(found) == 0 {
-		return l, err
-	}
-	var entries []Entry
-	for _, entry := range found {
-		entries = append(entries, entryOf(part, entry))
-	}
-	if entries[0].Event == Grown {
-		err = k.grow(part, entries[0])
-		entries = entries[:1]
-	} else {
-		entries = beforeGrown(entries)
-		err = k.followAll(part, entries)
-	}
+const keeperSteps = 1000 // of one run of follow.lua
+
+// follow makes the lists follow what comes next in the logs. It waits for that, but not longer than wait.
+// busy means that there is more.
+func (w *ward) follow(ctx context.Context, wait time.Duration) (busy bool, err error) {
+	found, err := w.logs.read(ctx, w.held, &w.from, keeperEntries, wait)
 	if err != nil {
-		return l, err
+		return false, err
 	}
-	return k.hold(part, strconv.FormatInt(entries[len(entries)-1].Position, 10))
+	upto := w.from
+	var all []Entry
+	for _, entries := range found {
+		part, count := entries[0].Part, len(entries)
+		if entries[0].Event == Grown {
+			if err := w.grow(entries[0]); err != nil {
+				return false, err
+			}
+			entries = entries[:1]
+		} else {
+			entries = beforeGrown(entries)
+			all = append(all, entries...)
+		}
+		upto[part] = entries[len(entries)-1].Position
+		busy = busy || len(entries) < count || count == keeperEntries
+	}
+	if err := w.followAll(all, &upto); err != nil {
+		return false, err
+	}
+	w.from = upto
+	return busy, nil
 }
 
 func beforeGrown(entries []Entry) []Entry {
-	for i, e := range entries {
-		if e.Event == Grown {
-			return entries[:i]
-		}
+	if i := slices.IndexFunc(entries, func(e Entry) bool { return e.Event == Grown }); i >= 0 {
+		return entries[:i]
 	}
 	return entries
 }
 
-// followAll makes the lists follow entries.
-func (k *Keeper) followAll(part int, entries []Entry) error {
-	members, err := k.members(part, entries)
+// followAll makes the lists follow entries, which are all of their logs up to these positions.
+func (k *Keeper) followAll(entries []Entry, upto *Positions) error {
+	members, err := k.members(entries)
 	if err != nil {
 		return err
 	}
-	var steps [pipeline.Parts]steps
-	add := func(user uint32, e Entry, what string) { steps[userPart(user)].add(user, e, what) }
+	var p plan
 	for _, e := range entries {
 		switch e.Event {
 		case Stored:
 			for _, user := range members[e.Thread] { // none of a large group
-				add(user, e, listChanged)
+				p.add(user, e, listChanged, upto[e.Part])
 			}
 		case Joined:
 			if e.Large {
-				add(e.User, e, listLarge)
+				p.add(e.User, e, listLarge, upto[e.Part])
 			} else {
-				add(e.User, e, listChanged)
+				p.add(e.User, e, listChanged, upto[e.Part])
 			}
 		case Left:
-			add(e.User, e, listLeft)
+			p.add(e.User, e, listLeft, upto[e.Part])
 		case Ended:
-			add(e.User, e, listEnded)
+			p.add(e.User, e, listEnded, upto[e.Part])
 		}
 	}
-	last := entries[len(entries)-1].Position
-	for to := range steps {
-		if len(steps[to].list) > 0 {
-			if err := k.apply(part, to, &steps[to], last); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return k.apply(&p)
 }
 
 // members reads the members of the threads of which messages were stored. A group that is large by now has
 // none.
-func (k *Keeper) members(part int, entries []Entry) (map[string][]uint32, error) {
+func (k *Keeper) members(entries []Entry) (map[string][]uint32, error) {
 	members := map[string][]uint32{}
 	large := map[string]*string{}
-	x := pipeline.NewCall()
+	calls := k.redis.Calls()
 	for _, e := range entries {
 		if e.Event != Stored || e.Large {
 			continue
@@ -94,29 +92,21 @@ func (k *Keeper) members(part int, entries []Entry) (map[string][]uint32, error)
 			members[e.Thread] = []uint32{one, other}
 		} else if kindOf(e.Thread) == Group && large[e.Thread] == nil {
 			large[e.Thread] = new(string)
-			x.Command(large[e.Thread], "HGET", threadKey(e.Thread), "large")
+			calls.Of(e.Part).Command(large[e.Thread], "HGET", threadKey(e.Thread), "large")
 		}
 	}
-	if len(large) == 0 {
-		x.Free()
-		return members, nil
-	}
-	if err := k.do(part, x); err != nil {
+	if err := k.read(calls); err != nil {
 		return nil, err
 	}
 	texts := map[string]*[]string{}
-	x = pipeline.NewCall()
+	calls = k.redis.Calls()
 	for thread, is := range large {
 		if *is == "" {
 			texts[thread] = new([]string)
-			x.Command(texts[thread], "HKEYS", threadKey(thread)+":members")
+			calls.Of(pipeline.PartOf(thread)).Command(texts[thread], "HKEYS", threadKey(thread)+":members")
 		}
 	}
-	if len(texts) == 0 {
-		x.Free()
-		return members, nil
-	}
-	if err := k.do(part, x); err != nil {
+	if err := k.read(calls); err != nil {
 		return nil, err
 	}
 	for thread, list := range texts {
@@ -130,12 +120,12 @@ func (k *Keeper) members(part int, entries []Entry) (map[string][]uint32, error)
 }
 
 // grow puts a group among the large ones of its members.
-func (k *Keeper) grow(part int, e Entry) error {
+func (k *Keeper) grow(e Entry) error {
 	for cursor, done := uint64(0), false; !done; done = cursor == 0 {
 		var step scanned
 		x := pipeline.NewCall()
 		step.ask(x, e.Thread, cursor, keeperSteps)
-		if err := k.do(part, x); err != nil {
+		if err := k.do(e.Part, x); err != nil {
 			return err
 		}
 		members, next, err := step.members()
@@ -143,22 +133,19 @@ func (k *Keeper) grow(part int, e Entry) error {
 			return err
 		}
 		cursor = next
-		var steps [pipeline.Parts]steps
+		var p plan
 		for _, m := range members {
-			steps[userPart(m.User)].add(m.User, e, listLarge)
+			p.add(m.User, e, listLarge, 0)
 		}
-		for to := range steps {
-			if err := k.apply(part, to, &steps[to], 0); err != nil {
-				return err
-			}
-		}
-	}
-	for to := range pipeline.Parts { // only now: another page may have users of the same part
-		if err := k.apply(part, to, &steps{}, e.Position); err != nil {
+		if err := k.apply(&p); err != nil {
 			return err
 		}
 	}
-	return nil
+	var p plan
+	for to := range p { // only now: another page may have users of the same part
+		p.of(to, e.Part, e.Position)
+	}
+	return k.apply(&p)
 }
 
 // What follow.lua does with a thread of a user.
@@ -169,8 +156,13 @@ const (
 	listEnded   = "ended"
 )
 
-// steps are changes to the lists of users of one part, in order.
+// plan is what is to be done with the lists of each part: the steps by log.
+type plan [pipeline.Parts][]*steps
+
+// steps are changes to the lists of users of one part, in the order of a log.
 type steps struct {
+	log  int   // its part
+	upto int64 // the lists follow the log up to here afterwards; 0: more steps come
 	list []listStep
 	last map[userThread]int // of the thread of a user, in list
 }
@@ -186,11 +178,21 @@ type listStep struct {
 	what     string
 }
 
-// add adds a change. Of changes in a row to one thread the last one counts.
-func (s *steps) add(user uint32, e Entry, what string) {
-	if s.last == nil {
-		s.last = map[userThread]int{}
+// of returns the steps for the lists of a part that come from a log.
+func (p *plan) of(to, log int, upto int64) *steps {
+	for _, s := range p[to] {
+		if s.log == log {
+			return s
+		}
 	}
+	s := &steps{log: log, upto: upto, last: map[userThread]int{}}
+	p[to] = append(p[to], s)
+	return s
+}
+
+// add adds a change. Of changes in a row to one thread the last one counts.
+func (p *plan) add(user uint32, e Entry, what string, upto int64) {
+	s := p.of(userPart(user), e.Part, upto)
 	of := userThread{user, e.Thread}
 	if i, ok := s.last[of]; ok && what == listChanged && s.list[i].what == listChanged {
 		s.list[i].what = "" // nothing
@@ -199,44 +201,54 @@ func (s *steps) add(user uint32, e Entry, what string) {
 	s.list = append(s.list, listStep{of, e.Position, what})
 }
 
-// apply changes the lists of users of a part as the log of a part says, up to a position; 0: more steps
-// come.
-func (k *Keeper) apply(from, to int, s *steps, upto int64) error {
-	for rest := s.list; ; {
-		now := rest[:min(len(rest), keeperSteps)]
-		rest = rest[len(now):]
-		position := ""
-		if len(rest) == 0 && upto != 0 {
-			position = strconv.FormatInt(upto, 10)
-		}
-		if len(now) > 0 || position != "" {
-			keys, args := k.followArgs(from, to, now, position)
-			if err := k.do(to, followScript.Call(new(int64), keys, args...)); err != nil {
-				return err
+// apply changes the lists, those of all parts at the same time.
+func (k *Keeper) apply(p *plan) error {
+	for more := true; more; {
+		more = false
+		var all errgroup.Group
+		for to := range p {
+			if len(p[to]) > 0 {
+				more = true
+				keys, args := k.nextRun(to, p)
+				k.together(&all, to, followScript.Call(new(int64), keys, args...))
 			}
 		}
-		if len(rest) == 0 {
-			return nil
+		if err := all.Wait(); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-func (k *Keeper) followArgs(from, to int, list []listStep, upto string) (keys, args []string) {
+// nextRun takes the steps of one run of follow.lua out of the plan of a part.
+func (k *Keeper) nextRun(to int, p *plan) (keys, args []string) {
 	keys = []string{followedKey(to)}
-	args = []string{strconv.Itoa(from), upto, strconv.Itoa(listMax), strconv.Itoa(largeMax), k.cfg.now()}
+	args = []string{strconv.Itoa(listMax), strconv.Itoa(largeMax), k.cfg.now()}
 	users := map[uint32]int{}
-	for _, step := range list {
-		if step.what == "" {
-			continue
+	for room := keeperSteps; room > 0 && len(p[to]) > 0; {
+		s := p[to][0]
+		list := s.list[:min(len(s.list), room)]
+		s.list = s.list[len(list):]
+		room -= len(list)
+		upto := ""
+		if len(s.list) == 0 {
+			p[to] = p[to][1:]
+			if s.upto > 0 {
+				upto = strconv.FormatInt(s.upto, 10)
+			}
 		}
-		i, ok := users[step.user]
-		if !ok {
-			i = len(users)
-			users[step.user] = i
-			key := userKey(step.user)
-			keys = append(keys, key, key+":large", key+":made")
+		list = slices.DeleteFunc(list, func(step listStep) bool { return step.what == "" })
+		args = append(args, strconv.Itoa(s.log), upto, strconv.Itoa(len(list)))
+		for _, step := range list {
+			i, ok := users[step.user]
+			if !ok {
+				i = len(users)
+				users[step.user] = i
+				key := userKey(step.user)
+				keys = append(keys, key, key+":large", key+":made")
+			}
+			args = append(args, strconv.FormatInt(step.position, 10), strconv.Itoa(i), step.what, step.thread)
 		}
-		args = append(args, strconv.FormatInt(step.position, 10), strconv.Itoa(i), step.what, step.thread)
 	}
 	return keys, args
 }

@@ -11,8 +11,7 @@
 -- ARGV[5]  now, in Unix milliseconds; "" for the clock of Redis
 -- ARGV[6]  threads to trim, most
 -- Returns texts: 1 if the keeper has the lease, 0 if another one has it; the position up to which the log
--- was followed; that of its newest entry; now, in Unix milliseconds; then the threads that are to be
--- trimmed.
+-- was followed; now, in Unix milliseconds; then the threads that are to be trimmed.
 -- What was followed is noted whoever has the lease: it is a fact.
 
 local lease, state, log, trim = unpack(KEYS)
@@ -34,5 +33,5 @@ if newest and now - tonumber(marked) >= tonumber(stays) then
    redis.call("XTRIM", log, "MINID", whole(tonumber(cut) + 1) .. "-0")
    redis.call("HSET", state, "cut", done, "marked", whole(now))
 end
-return { held, done or "0", newest or "0", whole(now),
+return { held, done or "0", whole(now),
    unpack(redis.call("ZRANGEBYSCORE", trim, "-inf", whole(now), "LIMIT", 0, ARGV[6])) }

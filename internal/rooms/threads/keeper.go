@@ -1,16 +1,14 @@
 package threads
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/mediocregopher/radix/v4"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale/internal/background"
 	"flashsale/internal/logpace"
@@ -18,14 +16,13 @@ import (
 )
 
 const (
-	leaseLength  = 10 * time.Second
-	keeperRest   = 100 * time.Millisecond // when nothing is new
-	tidyRest     = time.Second            // when nothing is to be trimmed
-	otherPause   = 2 * time.Second        // while another keeper has the part
-	followedStay = time.Minute            // entries in the log, for those who tail it
-	keeperSteps  = 1000                   // of one run of follow.lua
-	trimThreads  = 16                     // in one step
-	trimMessages = 500                    // of each
+	leaseLength   = 10 * time.Second
+	leaseLook     = time.Second            // between two looks at the leases
+	keeperRest    = 100 * time.Millisecond // between two reads: several entries are followed together
+	keeperEntries = 100                    // of a part, in one read
+	otherPause    = 2 * time.Second        // while another keeper has the parts
+	faultPause    = time.Second
+	followedStay  = time.Minute // entries in the log, for those who tail it
 )
 
 // Keeper does the work behind the Threads of all processes. A server needs one. Keepers share the parts by
@@ -52,12 +49,14 @@ func NewKeeper(cfg Config) *Keeper {
 func (k *Keeper) Run(ctx context.Context) error {
 	background.Beside(k.redis.Run, func() {
 		var all sync.WaitGroup
-		for part := range pipeline.Parts {
+		for i, address := range k.cfg.Redis {
+			w := k.ward(address, partsOf(i, len(k.cfg.Redis))...)
 			all.Go(func() {
-				background.Repeat(ctx, func() time.Duration { return k.work(part, k.step, keeperRest) })
+				defer w.logs.close()
+				background.Repeat(ctx, func() time.Duration { return w.rest(w.watch(ctx)) })
 			})
 			all.Go(func() { // beside it: an archive that does not answer must not hold up the lists
-				background.Repeat(ctx, func() time.Duration { return k.work(part, k.tidy, tidyRest) })
+				background.Repeat(ctx, func() time.Duration { return w.rest(w.tidy()) })
 			})
 		}
 		all.Wait()
@@ -65,142 +64,128 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// work makes a step in a part and returns the pause until the next one, at most rest.
-func (k *Keeper) work(
-	part int, step func(int) (busy, held bool, err error), rest time.Duration,
-) time.Duration {
-	busy, held, err := step(part)
-	switch {
-	case err != nil:
-		if !k.redis.Part(part).Up() { // the connection logs that Redis is away
-			return time.Second
-		}
-		if n := k.failing.Due(time.Now()); n > 0 {
+// ward is the parts of one Redis, and what a Keeper knows of them.
+type ward struct {
+	*Keeper
+	parts []int
+	logs  reader
+	held  []int     // parts that the keeper has
+	from  Positions // up to which it has followed their logs; 0 of other parts
+}
+
+func (k *Keeper) ward(redis pipeline.Config, parts ...int) *ward {
+	return &ward{Keeper: k, parts: parts, logs: reader{address: redis}}
+}
+
+// rest logs an error, and returns the pause before the next step.
+func (w *ward) rest(pause time.Duration, err error) time.Duration {
+	if err == nil {
+		return pause
+	}
+	if w.redis.Part(w.parts[0]).Up() { // else the connection logs that Redis is away
+		if n := w.failing.Due(time.Now()); n > 0 {
 			slog.Warn("the keeper of the conversations cannot work; it tries again", "faults", n, "error", err)
 		}
-		return time.Second
-	case !held:
-		return otherPause
-	case busy:
-		return 0
 	}
-	return rest
+	return faultPause
+}
+
+// watch follows the logs until the leases must be looked at again. It returns the pause before that.
+func (w *ward) watch(ctx context.Context) (pause time.Duration, err error) {
+	if err := w.hold(); err != nil {
+		return 0, err
+	}
+	if len(w.held) == 0 {
+		return otherPause, nil
+	}
+	for end := time.Now().Add(leaseLook); time.Now().Before(end); {
+		busy, err := w.follow(ctx, time.Until(end))
+		if ctx.Err() != nil {
+			return 0, nil
+		}
+		if err != nil {
+			w.from = Positions{} // what Redis has noted counts: it may have lost its newest data
+			return 0, err
+		}
+		if !busy {
+			background.Pause(ctx, keeperRest)
+		}
+	}
+	return 0, nil
+}
+
+// hold takes or keeps the leases, and notes how far the logs were followed.
+func (w *ward) hold() error {
+	leases, err := w.lease(w.parts, &w.from)
+	w.held, w.from = nil, Positions{}
+	for _, l := range leases {
+		if l.held {
+			w.held = append(w.held, l.part)
+			w.from[l.part] = l.done
+		}
+	}
+	return err
 }
 
 // lease is the reply of hold.lua.
 type lease struct {
-	held         bool
-	done, newest int64 // positions in the log
-	now          time.Time
-	due          []string // threads to trim
+	part int
+	held bool
+	done int64 // the log was followed up to here
+	now  time.Time
+	due  []string // threads to trim
 }
 
-// step follows some entries of the log of a part, if the keeper has the part. busy means that there is more
-// to do.
-func (k *Keeper) step(part int) (busy, held bool, err error) {
-	l, err := k.hold(part, "")
-	if err != nil || !l.held || l.newest == l.done {
-		return false, l.held, err
-	}
-	l, err = k.follow(part, l.done)
-	return l.newest > l.done, true, err
-}
-
-// tidy trims some threads of a part, if the keeper has the part. busy means that there is more to do.
-func (k *Keeper) tidy(part int) (busy, held bool, err error) {
-	l, err := k.hold(part, "")
-	if err != nil || !l.held {
-		return false, false, err
-	}
-	for _, thread := range l.due {
-		if thread, created, ended := strings.Cut(thread, " "); ended {
-			err = k.forget(part, thread, created)
-		} else {
-			err = k.trim(part, thread, l.now)
+// lease takes or keeps the leases of parts. upto are the positions up to which their logs were followed, 0
+// for unknown.
+func (k *Keeper) lease(parts []int, upto *Positions) (list []lease, err error) {
+	replies := make([][]string, len(parts))
+	var all errgroup.Group
+	for i, part := range parts {
+		position := ""
+		if upto[part] > 0 {
+			position = strconv.FormatInt(upto[part], 10)
 		}
-		if err != nil {
-			return false, true, err
-		}
+		keys := []string{partKey(part, "lease"), partKey(part, "state"), partKey(part, "log"),
+			partKey(part, "trim")}
+		k.together(&all, part, holdScript.Call(&replies[i], keys, k.name,
+			strconv.FormatInt(leaseLength.Milliseconds(), 10), position,
+			strconv.FormatInt(followedStay.Milliseconds(), 10), k.cfg.now(), strconv.Itoa(trimThreads)))
 	}
-	return len(l.due) > 0, true, nil
-}
-
-// hold takes or keeps the lease of a part. upto is the position up to which the log was followed, "" for
-// none.
-func (k *Keeper) hold(part int, upto string) (l lease, err error) {
-	var r []string
-	keys := []string{partKey(part, "lease"), partKey(part, "state"), partKey(part, "log"),
-		partKey(part, "trim")}
-	err = k.do(part, holdScript.Call(&r, keys, k.name, strconv.FormatInt(leaseLength.Milliseconds(), 10), upto,
-		strconv.FormatInt(followedStay.Milliseconds(), 10), k.cfg.now(), strconv.Itoa(trimThreads)))
-	if err != nil {
-		return l, err
+	if err := all.Wait(); err != nil {
+		return nil, err
 	}
-	return lease{r[0] == "1", number(r[1]), number(r[2]), milli(r[3]), r[4:]}, nil
+	for i, r := range replies {
+		list = append(list, lease{parts[i], r[0] == "1", number(r[1]), milli(r[2]), r[3:]})
+	}
+	return list, nil
 }
 
 // do sends a call to a part.
 func (k *Keeper) do(part int, x *pipeline.Call) error {
-	if k.killed != nil && k.killed() {
+	if k.isKilled() {
 		return context.Canceled
 	}
 	return k.redis.Part(part).Do(x)
 }
 
-// forget removes what the archive has of a thread that has ended.
-func (k *Keeper) forget(part int, thread, created string) error {
-	if k.cfg.Archive != nil {
-		if err := k.cfg.Archive.Forget(thread, epoch(milli(created))); err != nil {
-			return err
+// together sends a call to a part without waiting for the answer, which the group does.
+func (k *Keeper) together(all *errgroup.Group, part int, x *pipeline.Call) {
+	killed := k.isKilled()
+	all.Go(func() error {
+		if killed {
+			return context.Canceled
 		}
-	}
-	return k.do(part, pipeline.Command(new(int64), "ZREM", partKey(part, "trim"), thread+" "+created))
+		return k.redis.Part(part).Do(x)
+	})
 }
 
-// trim takes messages of a thread out of Redis that are too old or too many. The archive has them before.
-// Messages that are erased meanwhile are stored again: the archive may have got their content.
-func (k *Keeper) trim(part int, thread string, now time.Time) error {
-	var fields []string
-	var found []radix.StreamEntry
-	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first", "created", "erased")
-	x.Command(&found, "XRANGE", threadKey(thread)+":messages", "-", "+", "COUNT", strconv.Itoa(trimMessages))
-	if err := k.do(part, x); err != nil {
-		return err
+// read makes calls that read.
+func (k *Keeper) read(calls *pipeline.Calls) error {
+	if k.isKilled() {
+		return context.Canceled
 	}
-	last, first := number(fields[0]), number(fields[1])
-	var messages []string // as read.lua returns them
-	upto := last - int64(k.cfg.MessagesMax)
-	if len(found) == trimMessages {
-		upto = min(upto, int64(found[len(found)-1].ID.Time))
-	}
-	allOld := len(found) < trimMessages // then what was erased after them goes too
-	for _, entry := range found {
-		id := int64(entry.ID.Time)
-		text := strconv.FormatInt(id, 10)
-		head, content := entry.Fields[0][1], entry.Fields[1][1]
-		if id > upto {
-			if now.Sub(messageOf(thread, text, head, content).Created) < k.cfg.AgeMax {
-				allOld = false
-				break
-			}
-			upto = id
-		}
-		messages = append(messages, text, head, content)
-	}
-	if allOld {
-		upto = last
-	}
-	erased := ""
-	if k.cfg.Archive != nil {
-		erased = cmp.Or(fields[3], "0")
-		list := entriesOf(thread, messages, first, upto)
-		if len(list) > 0 {
-			if err := k.cfg.Archive.Store(thread, epoch(milli(fields[2])), list); err != nil {
-				return err
-			}
-		}
-	}
-	return k.do(part, trimScript.Call(new(int64), keysOf(thread, "", "messages", "trim"), thread,
-		strconv.FormatInt(max(upto, 0), 10), strconv.Itoa(k.cfg.MessagesMax),
-		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10), fields[2], erased))
+	return calls.Do()
 }
+
+func (k *Keeper) isKilled() bool { return k.killed != nil && k.killed() }

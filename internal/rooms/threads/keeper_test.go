@@ -33,7 +33,8 @@ func TestFollow(t *testing.T) {
 		follow := func(want int, upto string, steps ...string) {
 			t.Helper()
 			key := userKey(1)
-			args := append([]string{"3", upto, "2", "2", cfg.now()}, steps...)
+			args := append([]string{"2", "2", cfg.now(), "3", upto, strconv.Itoa(len(steps) / 4)}, steps...)
+			args = append(args, "4", "", "0")
 			var got int
 			err := k.redis.Part(part).Do(followScript.Call(&got,
 				[]string{followedKey(part), key, key + ":large", key + ":made"}, args...))
@@ -81,11 +82,14 @@ func TestHold(t *testing.T) {
 				t.Fatalf("%d entries, want %d", got, want)
 			}
 		}
-		if _, held, err := k.step(part); !held || err != nil {
-			t.Fatalf("held %t, %v", held, err)
+		has := func(k *Keeper) bool {
+			t.Helper()
+			w := k.wards(part)[0]
+			testkit.Must(t, w.hold())
+			return len(w.held) == 1
 		}
-		if _, held, err := other.step(part); held || err != nil {
-			t.Fatalf("the other has it: %t, %v", held, err)
+		if mine, others := has(k), has(other); !mine || others {
+			t.Fatalf("held %t, by the other %t", mine, others)
 		}
 		write(t, r, id, 1, "x")
 		k.drain(t, part)
@@ -97,13 +101,15 @@ func TestHold(t *testing.T) {
 		clock.Add(followedStay)
 		k.drain(t, part)
 		lengths(1)
-		l, err := other.hold(part, "1") // a fact that is old
-		if err != nil || l.held || l.done != l.newest {
-			t.Errorf("lease %+v %v", l, err)
+		upto := Positions{}
+		upto[part] = 1 // a fact that is old
+		list, err := other.lease([]int{part}, &upto)
+		if newest, _ := r.Newest(); err != nil || list[0].held || list[0].done != newest[part] {
+			t.Errorf("lease %+v %v, the newest is %d", list, err, newest[part])
 		}
 		roomtest.Ask[int](t, r.of(id), "DEL", partKey(part, "lease"))
-		if _, held, err := other.step(part); !held || err != nil {
-			t.Errorf("after the end of the lease: %t, %v", held, err)
+		if !has(other) {
+			t.Error("not held after the end of the lease")
 		}
 	})
 }
@@ -186,10 +192,11 @@ func TestArchive(t *testing.T) {
 		for range 29 {
 			write(t, r, id, 1, "x")
 		}
-		_, _, err = k.step(pipeline.PartOf(id))
-		is(t, err, nil)
-		_, _, err = k.tidy(pipeline.PartOf(id))
-		if err == nil || r.fields(t, id, "first") != "1" || len(r.listOf(t, 2)) != 1 {
+		w := k.wards(pipeline.PartOf(id))[0]
+		defer w.logs.close()
+		testkit.Must(t, w.hold())
+		w.step(t)
+		if _, err = w.tidy(); err == nil || r.fields(t, id, "first") != "1" || len(r.listOf(t, 2)) != 1 {
 			t.Errorf("%v, first %s, list %v", err, r.fields(t, id, "first"), r.listOf(t, 2))
 		}
 		for range 170 {
@@ -363,10 +370,9 @@ func TestFanoutOnRead(t *testing.T) {
 		id := started(t, r, 6, false)
 		const fill = `for i = ARGV[1], ARGV[2] do redis.call('HSET', KEYS[2], i, 'm:0:0:0:') end
 			return redis.call('HSET', KEYS[1], 'members', ARGV[2])`
-		const atOnce = 20_000 // one call for all would take seconds
-		for first := 7; first <= members; first += atOnce {
+		for first, step := 7, 10_000; first <= members; first += step { // each within the timeout
 			roomtest.Ask[int](t, r.of(id), append(append([]string{"EVAL", fill, "2"}, keysOf(id, "", "members")...),
-				strconv.Itoa(first), strconv.Itoa(min(first+atOnce-1, members)))...)
+				strconv.Itoa(first), strconv.Itoa(min(first+step-1, members)))...)
 		}
 		k.drain(t)
 		roomtest.Ask[string](t, r.of(id), "CONFIG", "RESETSTAT")

@@ -28,8 +28,8 @@ import (
 //	thread:<tag>:<id>:pace:<user> string      of a room: the user has just written      -room-pace
 //	thread:<tag>:log              stream      see log.lua                               a minute, logMax
 //	thread:<tag>:state            hash        log (newest n), done (the keeper has      for ever
-//	                                          followed up to this n), cut, marked (see
-//	                                          hold.lua)
+//	                                          followed up to this n, or somewhat further),
+//	                                          cut, marked (see hold.lua)
 //	thread:<tag>:trim             sorted set  thread -> when its oldest message has to  as the threads
 //	                                          go, Unix ms; "<thread> <created>" -> 0: it
 //	                                          has ended, the archive must forget it

@@ -53,25 +53,57 @@ func serve(tb testing.TB, redis *pipeline.Spread) {
 	}
 }
 
+// wards are those of some parts, or of all.
+func (k *Keeper) wards(parts ...int) (list []*ward) {
+	for i, address := range k.cfg.Redis {
+		own := slices.DeleteFunc(partsOf(i, len(k.cfg.Redis)), func(part int) bool {
+			return len(parts) > 0 && !slices.Contains(parts, part)
+		})
+		if len(own) > 0 {
+			list = append(list, k.ward(address, own...))
+		}
+	}
+	return list
+}
+
 // drain works until nothing is left to do in some parts, or in all.
 func (k *Keeper) drain(tb testing.TB, parts ...int) {
 	tb.Helper()
-	for part := range pipeline.Parts {
-		if len(parts) > 0 && !slices.Contains(parts, part) {
-			continue
-		}
-		for _, step := range []func(int) (bool, bool, error){k.step, k.tidy} {
-			for busy := true; busy; {
-				var held bool
-				var err error
-				busy, held, err = step(part)
-				testkit.Must(tb, err)
-				if !held {
-					tb.Fatalf("another keeper has part %d", part)
-				}
-			}
+	for _, w := range k.wards(parts...) {
+		w.drain(tb)
+		w.logs.close()
+	}
+}
+
+func (w *ward) drain(tb testing.TB) {
+	tb.Helper()
+	hold := func() {
+		testkit.Must(tb, w.hold())
+		if len(w.held) < len(w.parts) {
+			tb.Fatalf("another keeper has some of the parts %v", w.parts)
 		}
 	}
+	for busy := true; busy; {
+		hold()
+		busy = w.step(tb)
+	}
+	hold() // notes how far it has followed
+	for busy := true; busy; {
+		leases, err := w.due()
+		testkit.Must(tb, err)
+		for _, l := range leases {
+			testkit.Must(tb, w.trimAll(l))
+		}
+		busy = len(leases) > 0
+	}
+}
+
+// step follows once.
+func (w *ward) step(tb testing.TB) (busy bool) {
+	tb.Helper()
+	busy, err := w.follow(tb.Context(), 0)
+	testkit.Must(tb, err)
+	return busy
 }
 
 func is(tb testing.TB, err, want error) {

@@ -65,7 +65,7 @@ func newModel(t *testing.T, server *redistest.Server, seed uint64) *model {
 	for range len(m.working) + 1 {
 		k := NewKeeper(cfg)
 		k.name = "keeper" // all have all leases: they must not need them
-		m.keepers, spreads = append(m.keepers, k), append(spreads, k.redis)
+		m.keepers, spreads = append(m.keepers, k.wards()[0]), append(spreads, k.redis)
 	}
 	for _, redis := range spreads {
 		go redis.Run(ctx)
@@ -113,7 +113,7 @@ type model struct {
 	rand    *rand.Rand
 	clock   *roomtest.Clock
 	threads *Threads
-	keepers []*Keeper
+	keepers []*ward
 	archive *shelf // nil for none
 	stop    func()
 	prompt  bool // the keeper works after each step: then the order of lists is known too
@@ -210,12 +210,17 @@ func (m *model) step() {
 // step.
 func (m *model) keep() {
 	i := m.rand.IntN(len(m.working))
-	if m.working[i] == nil {
-		part := m.rand.IntN(pipeline.Parts)
-		if m.rand.IntN(4) > 0 {
-			part = pipeline.PartOf(m.thread())
+	if w := m.keepers[i]; m.working[i] == nil {
+		w.parts = []int{m.rand.IntN(pipeline.Parts)}
+		for range m.rand.IntN(3) {
+			if part := pipeline.PartOf(m.thread()); !slices.Contains(w.parts, part) {
+				w.parts = append(w.parts, part)
+			}
 		}
-		m.working[i] = work(m.keepers[i], part, m.rand.IntN(3) == 0)
+		if m.rand.IntN(2) == 0 {
+			w.from = Positions{} // another process takes over
+		}
+		m.working[i] = work(m.tb.Context(), w, m.rand.IntN(3) == 0)
 	}
 	for range m.rand.IntN(8) {
 		if m.rand.IntN(20) == 0 {
@@ -229,14 +234,19 @@ func (m *model) keep() {
 }
 
 // work begins a step of a keeper, which waits before each call.
-func work(k *Keeper, part int, tidy bool) *working {
+func work(ctx context.Context, w *ward, tidy bool) *working {
 	next, stop := iter.Pull(func(yield func(struct{}) bool) {
-		k.killed = func() bool { return !yield(struct{}{}) }
-		defer func() { k.killed = nil }()
+		w.killed = func() bool { return !yield(struct{}{}) }
+		defer func() { w.killed = nil }()
 		if tidy {
-			k.tidy(part)
-		} else {
-			k.step(part)
+			leases, _ := w.due()
+			for _, l := range leases {
+				_ = w.trimAll(l)
+			}
+		} else if w.hold() == nil {
+			if _, err := w.follow(ctx, 0); err != nil {
+				w.from = Positions{}
+			}
 		}
 	})
 	return &working{next, stop}
@@ -244,8 +254,12 @@ func work(k *Keeper, part int, tidy bool) *working {
 
 // finish lets one keeper do all that is left. The others die, or they were frozen and wake when all is done.
 func (m *model) finish() {
+	if len(m.parts) == 0 {
+		return
+	}
 	last := m.keepers[len(m.working)]
-	last.drain(m.tb, slices.Collect(maps.Keys(m.parts))...)
+	last.parts = slices.Collect(maps.Keys(m.parts))
+	last.drain(m.tb)
 	for i, w := range m.working {
 		for more := w != nil && m.rand.IntN(3) > 0; more; {
 			_, more = w.next()
@@ -255,7 +269,7 @@ func (m *model) finish() {
 		}
 		m.working[i] = nil
 	}
-	last.drain(m.tb, slices.Collect(maps.Keys(m.parts))...) // a keeper has woken in the middle of its step
+	last.drain(m.tb) // a keeper has woken in the middle of its step
 }
 
 func (m *model) thread() string { return m.ids[m.rand.IntN(len(m.ids))] }

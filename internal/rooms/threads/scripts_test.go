@@ -216,8 +216,9 @@ func TestBusy(t *testing.T) {
 		is(t, r.Erase(room, 1), ErrBusy)
 		is(t, r.Pin(room, 1), ErrBusy)
 		is(t, r.Mute(room, 1, time.Minute), ErrBusy)
-		_, err = k.hold(pipeline.PartOf(id), roomtest.Ask[string](t, r.of(id), "HGET",
-			partKey(pipeline.PartOf(id), "state"), "log"))
+		newest, err := r.Newest()
+		testkit.Must(t, err)
+		_, err = k.lease([]int{pipeline.PartOf(id)}, &newest)
 		testkit.Must(t, err)
 		write(t, r, id, 1, "x")
 	})

@@ -65,7 +65,7 @@ func (t *Threads) Newest() (p Positions, err error) {
 const (
 	tailEntries = 500                    // of a part, in one reply
 	tailBlock   = time.Second            // a read waits so long for an entry
-	tailPause   = time.Millisecond       // between two reads: several entries come together
+	tailPause   = time.Millisecond       // between two reads in a row: several entries come together
 	tailRedial  = 100 * time.Millisecond // after a fault
 )
 
@@ -74,89 +74,118 @@ const (
 // read within milliseconds, or as soon as Redis answers again.
 func (t *Threads) Tail(ctx context.Context, from Positions, do func(Entry)) error {
 	var all sync.WaitGroup
-	addresses := t.cfg.Redis
-	for i, address := range addresses {
-		f := &follower{address: address, from: &from, do: do}
-		for part := i; part < pipeline.Parts; part += len(addresses) {
-			f.parts = append(f.parts, part)
-		}
+	for i, address := range t.cfg.Redis {
+		f := &follower{reader{address: address}, partsOf(i, len(t.cfg.Redis)), &from, do}
 		all.Go(func() { f.run(ctx) })
 	}
 	all.Wait()
 	return nil
 }
 
+// partsOf are the parts at one of some Redis.
+func partsOf(i, count int) (parts []int) {
+	for part := i; part < pipeline.Parts; part += count {
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 // follower reads the logs of the parts of one Redis.
 type follower struct {
-	address pipeline.Config
-	parts   []int
-	from    *Positions // it uses those of its parts only
-	do      func(Entry)
+	logs  reader
+	parts []int
+	from  *Positions // it uses those of its parts only
+	do    func(Entry)
 }
 
 func (f *follower) run(ctx context.Context) {
+	defer f.logs.close()
 	failing := false
-	for ctx.Err() == nil {
-		err := f.follow(ctx, &failing)
-		if ctx.Err() == nil && !failing {
+	for last := (time.Time{}); ctx.Err() == nil; {
+		found, err := f.logs.read(ctx, f.parts, f.from, tailEntries, tailBlock)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			if !failing {
+				slog.Warn("the log of the conversations cannot be read: pushes wait", "error", err)
+			}
 			failing = true
-			slog.Warn("the log of the conversations cannot be read: pushes wait", "error", err)
-		}
-		background.Pause(ctx, tailRedial)
-	}
-}
-
-// follow reads until an error.
-func (f *follower) follow(ctx context.Context, failing *bool) error {
-	link, err := pipeline.Dial(ctx, f.address)
-	if err != nil {
-		return err
-	}
-	defer link.Close()
-	for {
-		var streams []radix.StreamEntries
-		if err := link.Do(pipeline.Command(&streams, f.command()...), tailBlock+f.address.Timeout); err != nil {
-			return err
-		}
-		if *failing {
-			*failing = false
+			background.Pause(ctx, tailRedial)
+			continue
+		case failing:
+			failing = false
 			slog.Info("the log of the conversations is read again")
 		}
-		for _, stream := range streams {
-			f.take(stream)
+		for _, entries := range found {
+			f.take(entries)
 		}
-		if len(streams) > 0 && !background.Pause(ctx, tailPause) {
-			return ctx.Err()
+		if now := time.Now(); now.Sub(last) > 2*tailPause {
+			last = now // it came alone: a pause would cost one more wake-up
+		} else if background.Pause(ctx, tailPause) {
+			last = time.Now()
 		}
 	}
-}
-
-func (f *follower) command() []string {
-	words := []string{"XREAD", "COUNT", strconv.Itoa(tailEntries), "BLOCK",
-		strconv.FormatInt(tailBlock.Milliseconds(), 10), "STREAMS"}
-	for _, part := range f.parts {
-		words = append(words, partKey(part, "log"))
-	}
-	for _, part := range f.parts {
-		words = append(words, strconv.FormatInt(f.from[part], 10)+"-0")
-	}
-	return words
 }
 
 // take hands the new entries of a part on.
-func (f *follower) take(stream radix.StreamEntries) {
-	for _, part := range f.parts {
-		if partKey(part, "log") != stream.Stream {
-			continue
+func (f *follower) take(entries []Entry) {
+	for _, e := range entries {
+		if f.from[e.Part] != 0 && e.Position != f.from[e.Part]+1 {
+			f.do(Entry{Part: e.Part, Position: e.Position - 1, Event: Missed})
 		}
-		for _, found := range stream.Entries {
-			entry := entryOf(part, found)
-			if f.from[part] != 0 && entry.Position != f.from[part]+1 {
-				f.do(Entry{Part: part, Position: entry.Position - 1, Event: Missed})
-			}
-			f.from[part] = entry.Position
-			f.do(entry)
+		f.from[e.Part] = e.Position
+		f.do(e)
+	}
+}
+
+// reader reads logs of one Redis, on a connection of its own: a read may wait.
+type reader struct {
+	address pipeline.Config
+	link    *pipeline.Link // nil: the next read dials
+}
+
+// read returns the entries of some parts after the positions, by part: at most so many of each. It waits for
+// the first one, but not longer than wait.
+func (r *reader) read(
+	ctx context.Context, parts []int, from *Positions, most int, wait time.Duration,
+) (found [][]Entry, err error) {
+	if r.link == nil {
+		if r.link, err = pipeline.Dial(ctx, r.address); err != nil {
+			return nil, err
 		}
+	}
+	words := []string{"XREAD", "COUNT", strconv.Itoa(most)}
+	if ms := wait.Milliseconds(); ms > 0 {
+		words = append(words, "BLOCK", strconv.FormatInt(ms, 10))
+	}
+	words = append(words, "STREAMS")
+	of := map[string]int{}
+	for _, part := range parts {
+		of[partKey(part, "log")] = part
+		words = append(words, partKey(part, "log"))
+	}
+	for _, part := range parts {
+		words = append(words, strconv.FormatInt(from[part], 10)+"-0")
+	}
+	var streams []radix.StreamEntries
+	if err := r.link.Do(pipeline.Command(&streams, words...), wait+r.address.Timeout); err != nil {
+		r.close()
+		return nil, err
+	}
+	for _, stream := range streams {
+		var entries []Entry
+		for _, entry := range stream.Entries {
+			entries = append(entries, entryOf(of[stream.Stream], entry))
+		}
+		found = append(found, entries)
+	}
+	return found, nil
+}
+
+func (r *reader) close() {
+	if r.link != nil {
+		r.link.Close()
+		r.link = nil
 	}
 }
 
