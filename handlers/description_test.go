@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/images"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/presence"
@@ -79,7 +80,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		Push(PushPlace{Address: "127.0.0.1:8090"}, "/connection/websocket", time.Minute),
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
-		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site), PushPlace{}),
+		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)), Page(new(web.Site), PushPlace{}),
 		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
 		Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)

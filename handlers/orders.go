@@ -103,7 +103,9 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 }
 
 // wantsDetails reports whether a reply shall have more members than the contest asks for.
-func wantsDetails(ctx *fasthttp.RequestCtx) bool { return string(ctx.QueryArgs().Peek("details")) == "1" }
+func wantsDetails(ctx *fasthttp.RequestCtx) bool {
+	return string(ctx.QueryArgs().Peek("details")) == "1"
+}
 
 // appendPlaced appends ,"placed_at": of an order, null if the time is not known.
 func appendPlaced(dst []byte, order *redisx.Order) []byte {

@@ -31,7 +31,7 @@ var (
 const builtInGoods = len(styles) * len(dishes)
 
 // TrialPicture is the name of the drawn picture of a food: a dish from 0 on, and a style from 0 on.
-func TrialPicture(dish, style int) string { return fmt.Sprintf("trial-%d-%d.png", dish, style) }
+func TrialPicture(dish, style int) string { return fmt.Sprintf("trial-%d-%d.jpg", dish, style) }
 
 // builtInColumns are those of the goods, in the order of goodsOf.
 var builtInColumns = []string{"name.en", "name.zh", "description.en", "description.zh", "unit.en", "unit.zh",
