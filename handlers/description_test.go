@@ -80,8 +80,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		Push(PushPlace{Address: "127.0.0.1:8090"}, "/connection/websocket", time.Minute),
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
-		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)), Page(new(web.Site), PushPlace{}),
-		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
+		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
+		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
 		Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)
 	}

@@ -18,8 +18,9 @@ func TestImages(t *testing.T) {
 		for _, query := range []string{"", "?size=160", "?size=x", "?size=-1", "?size=99999999999"} {
 			status, body, h := s.call(t, 0, "GET", "/images/4-2.jpg"+query, "")
 			tag := h.Get("Etag")
-			if status != 200 || !strings.HasPrefix(body, "\xff\xd8") || h.Get("Content-Type") != "image/jpeg" || tag == "" ||
-				h.Get("Cache-Control") != "public, max-age=600" || h.Get("X-Content-Type-Options") != "nosniff" {
+			if status != 200 || !strings.HasPrefix(body, "\xff\xd8") || h.Get("Content-Type") != "image/jpeg" ||
+				tag == "" || h.Get("Cache-Control") != "public, max-age=600" ||
+				h.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: %d %v, %d bytes", query, status, h, len(body))
 			}
 			for given, want := range map[string]int{tag: 304, "W/" + tag: 304, `"x"`: 200, "": 200} {

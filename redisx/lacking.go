@@ -19,8 +19,8 @@ func (e *OutOfStock) Error() string { return ErrOutOfStock.Error() }
 // Is reports whether the target is ErrOutOfStock.
 func (e *OutOfStock) Is(target error) bool { return target == ErrOutOfStock }
 
-// PlaceOrderNaming is PlaceOrder with an *OutOfStock for ErrOutOfStock. Only such a refusal costs more: another
-// round trip.
+// PlaceOrderNaming is PlaceOrder with an *OutOfStock for ErrOutOfStock. Only such a refusal costs more:
+// another round trip.
 func (s *Sale) PlaceOrderNaming(user uint32, cart, idempotencyKey []byte, then Outcome) {
 	s.place(user, cart, idempotencyKey, true, then)
 }

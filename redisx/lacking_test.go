@@ -16,7 +16,8 @@ func TestOrderNamesWhatItLacks(t *testing.T) {
 	}{
 		{"one", []int64{2, 5}, [][2]int64{{1, 3}}, []Lack{{1, 3, 2}}},
 		{"the second", []int64{2, 0}, [][2]int64{{1, 2}, {2, 1}}, []Lack{{2, 1, 0}}},
-		{"all of three", []int64{0, 0, 0}, [][2]int64{{3, 1}, {1, 1}, {2, 1}}, []Lack{{3, 1, 0}, {1, 1, 0}, {2, 1, 0}}},
+		{"all of three", []int64{0, 0, 0}, [][2]int64{{3, 1}, {1, 1}, {2, 1}},
+			[]Lack{{3, 1, 0}, {1, 1, 0}, {2, 1, 0}}},
 		{"in several changes", []int64{1, 0}, [][2]int64{{1, 1}, {2, 1}, {2, -1}, {1, 1}}, []Lack{{1, 2, 1}}},
 		{"a settled cart", []int64{0, 9}, [][2]int64{{1, 3}, {1, -2}, {2, 1}, {2, 1}}, []Lack{{1, 1, 0}}},
 	}
@@ -43,7 +44,8 @@ func wantLacks(t *testing.T, cfg Config, stock []int64, changes [][2]int64, want
 		return s.await(func(then Outcome) { s.PlaceOrderNaming(user, cartName(user), nil, then) })
 	}
 	var got *OutOfStock
-	if err := place(); !errors.As(err, &got) || !errors.Is(err, ErrOutOfStock) || !slices.Equal(got.Lacks, want) {
+	err := place()
+	if !errors.As(err, &got) || !errors.Is(err, ErrOutOfStock) || !slices.Equal(got.Lacks, want) {
 		t.Errorf("%v, want %v", err, want)
 	}
 	if err := s.placeOrder(user, cartName(user), nil); err != ErrOutOfStock {

@@ -4,8 +4,8 @@
 -- KEYS[2]  the stock: hash food id -> pieces left
 -- ARGV[1]  the limit, pieces that a cart may hold: integer, 1 to 3
 --
--- Returns {food, wanted, left, food, wanted, left, ...}: the foods of the cart of which fewer pieces are left;
--- empty if it has come by pieces meanwhile, and without a cart
+-- Returns {food, wanted, left, food, wanted, left, ...}: the foods of the cart of which fewer pieces are
+-- left; empty if pieces came back meanwhile, and without a cart
 local cart, stock, limit = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local items = redis.pcall('GET', cart)
 if type(items) == 'table' then items = redis.call('HGET', cart, 'items') end

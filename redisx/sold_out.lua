@@ -1,6 +1,6 @@
--- Notes since when foods are sold out, so that all servers tell the same time, and logs when the last food of
--- the sale is sold out. The snapshots call it once they have seen a food without pieces: an order does nothing
--- for it.
+-- Notes since when foods are sold out, so that all servers tell the same time, and logs when the last food
+-- of the sale is sold out. The snapshots call it once they have seen a food without pieces: an order does
+-- nothing for it.
 --
 -- KEYS[1]  the marker: hash id
 -- KEYS[2]  the stock of the home slice: hash food id -> pieces left, "!" food id -> sold out since, Unix ms;
@@ -10,8 +10,8 @@
 -- ARGV[2]  foods of the sale: integer > 0
 -- ARGV[3+] food ids: integers > 0 for foods without pieces, below 0 for foods that have pieces in some slice
 --
--- Returns for each food since when it is sold out, Unix ms; 0 if it has pieces. An empty list: Redis does not
--- hold the sale, and nothing is changed
+-- Returns for each food since when it is sold out, Unix ms; 0 if it has pieces. An empty list: Redis does
+-- not hold the sale, and nothing is changed
 local marker, stock, log = KEYS[1], KEYS[2], KEYS[3]
 local id, foods = ARGV[1], tonumber(ARGV[2])
 local FIRST_FOOD = 3

@@ -27,8 +27,8 @@ func (s *Snapshot) SoldOutAt() (at time.Time, ok bool) {
 	return at, true
 }
 
-// noteSoldOut fills in since when foods are sold out. What the home slice has not noted yet is noted now. While
-// a slice does not answer, it may have pieces, and nothing is noted.
+// noteSoldOut fills in since when foods are sold out. What the home slice has not noted yet is noted now.
+// While a slice does not answer, it may have pieces, and nothing is noted.
 func (s *Sale) noteSoldOut(sum *Snapshot, home map[string]string) {
 	sum.SoldOut = make([]time.Time, s.foods)
 	var noted int64

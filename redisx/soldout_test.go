@@ -81,7 +81,8 @@ func (s *Sale) wantSoldOut(t *testing.T, name, want string, since map[int]time.T
 	}
 }
 
-// In a sale with slices a food is sold out once no slice has pieces. A note that came too early is taken back.
+// In a sale with slices a food is sold out once no slice has pieces. A note that came too early is taken
+// back.
 func TestSoldOutInSlices(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		cfg.Slices = 3

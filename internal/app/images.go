@@ -20,7 +20,9 @@ const imagesName = "images"
 var imagesRoom = room{name: "images", serve: (*worker).serveImages}
 
 // makeImages makes the pictures that the foods of a catalogue name.
-func makeImages(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, c *catalog.Catalog) error {
+func makeImages(
+	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, c *catalog.Catalog,
+) error {
 	if cfg.Catalog.BuiltIn() {
 		return nil // drawn by the workers
 	}
@@ -30,8 +32,8 @@ func makeImages(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	}
 	switch {
 	case cfg.Images == "" && len(wanted) > 0:
-		return fmt.Errorf("%s: image %q is a file; name its folder with -images (IMAGES), or write the path of a URL, "+
-			"such as /pictures/1.jpg", wanted[0].At, wanted[0].File)
+		return fmt.Errorf("%s: image %q is a file; name its folder with -images (IMAGES), or write the path "+
+			"of a URL, such as /pictures/1.jpg", wanted[0].At, wanted[0].File)
 	case cfg.Images == "":
 		return nil
 	}

@@ -114,7 +114,8 @@ func readHeader(reader *csv.Reader, path string, t table) (r *row, positions []i
 		return nil, nil, err
 	}
 	if len(header) > columnsMax {
-		return nil, nil, fmt.Errorf("%v: header names %d columns; at most %d are read", at, len(header), columnsMax)
+		return nil, nil, fmt.Errorf("%v: header names %d columns; at most %d are read", at, len(header),
+			columnsMax)
 	}
 	if len(header) > 0 {
 		header[0] = strings.TrimPrefix(header[0], byteOrderMark)

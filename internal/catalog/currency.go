@@ -10,12 +10,13 @@ import (
 // currencies are the codes of ISO 4217 that have a minor unit, by the number of its decimals.
 var currencies = [...]string{
 	0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
-	2: "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF " +
-		"CHE CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD " +
-		"HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT " +
-		"MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR " +
-		"SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU " +
-		"UZS VED VES WST XCD XCG YER ZAR ZMW ZWG",
+	2: "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP " +
+		"BYN BZD CAD CDF CHE CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR " +
+		"FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR " +
+		"KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV " +
+		"MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR " +
+		"SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH " +
+		"USD USN UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG",
 	3: "BHD IQD JOD KWD LYD OMR TND",
 	4: "CLF UYW",
 }
@@ -71,8 +72,9 @@ func parsePrice(at place, text, currency string) (int64, error) {
 			return price, nil
 		}
 	}
-	return 0, fmt.Errorf("%v: price %.40q is not an amount of %s from 0 to %d with at most %d decimals, such as %s",
-		at, text, currency, amountMax/int64(math.Pow10(decimals)), decimals, strings.TrimSuffix(sampleAmount[:3+decimals], "."))
+	return 0, fmt.Errorf("%v: price %.40q is not an amount of %s from 0 to %d with at most %d decimals, such "+
+		"as %s", at, text, currency, amountMax/int64(math.Pow10(decimals)), decimals,
+		strings.TrimSuffix(sampleAmount[:3+decimals], "."))
 }
 
 // sampleAmount begins with an amount of 0 to 4 decimals behind its first two digits and the point.

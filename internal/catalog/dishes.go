@@ -15,8 +15,10 @@ var (
 	}
 	dishes = [...]struct{ name, unit, text word }{
 		{word{"noodles", "拉面"}, word{"bowl", "碗"}, word{"Pulled by hand, in a clear broth.", "手工拉制，清汤打底。"}},
-		{word{"dumplings", "水饺"}, word{"plate", "盘"}, word{"Eight to a plate, folded this morning.", "每盘八只，当日现包。"}},
-		{word{"fried rice", "炒饭"}, word{"bowl", "碗"}, word{"From a very hot wok, with egg and peas.", "猛火快炒，配鸡蛋豌豆。"}},
+		{word{"dumplings", "水饺"}, word{"plate", "盘"},
+			word{"Eight to a plate, folded this morning.", "每盘八只，当日现包。"}},
+		{word{"fried rice", "炒饭"}, word{"bowl", "碗"},
+			word{"From a very hot wok, with egg and peas.", "猛火快炒，配鸡蛋豌豆。"}},
 		{word{"tofu", "豆腐"}, word{"bowl", "碗"}, word{"Soft cubes in a slow-cooked sauce.", "嫩豆腐慢炖入味。"}},
 		{word{"prawns", "大虾"}, word{"plate", "盘"}, word{"Six large prawns, peeled.", "六只大虾，去壳即食。"}},
 		{word{"chicken", "鸡块"}, word{"plate", "盘"}, word{"Crisp outside, tender inside.", "外酥里嫩。"}},

@@ -81,8 +81,8 @@ const (
 
 // goodsColumn matches them; a language is one of BCP 47 with or without a script and a region: en, zh-Hant,
 // pt-BR.
-var goodsColumn = regexp.MustCompile(`^((name|description|unit)(\.[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?)?` +
-	`|image|currency)$`)
+var goodsColumn = regexp.MustCompile(
+	`^((name|description|unit)(\.[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?)?|image|currency)$`)
 
 // goodsReader reads the goods of all foods.
 type goodsReader struct {
@@ -120,8 +120,8 @@ func (g *goodsReader) read(r *row) (goods Goods, err error) {
 		}
 	}
 	if g.textBytes > textBytesMax {
-		return Goods{}, fmt.Errorf("%v: the texts of the foods up to this one have %d bytes; shorten them to at most "+
-			"%d together", r, g.textBytes, textBytesMax)
+		return Goods{}, fmt.Errorf("%v: the texts of the foods up to this one have %d bytes; shorten them to "+
+			"at most %d together", r, g.textBytes, textBytesMax)
 	}
 	return goods, nil
 }
@@ -134,8 +134,11 @@ func (t *Text) add(r *row, column, language, value string, bytesMax int) error {
 	if !utf8.ValidString(value) {
 		return fmt.Errorf("%v: %s is not UTF-8; save the file as UTF-8", r, column)
 	}
-	if i := strings.IndexFunc(value, unicode.IsControl); i >= 0 && (value[i] != '\n' || bytesMax != descriptionMax) {
-		return fmt.Errorf("%v: %s has the control character %q; remove it", r, column, value[i])
+	lines := bytesMax == descriptionMax
+	for _, letter := range value {
+		if unicode.IsControl(letter) && !(lines && letter == '\n') {
+			return fmt.Errorf("%v: %s has the control character %q; remove it", r, column, letter)
+		}
 	}
 	if language == "" || t.Default == "" {
 		t.Default = value
@@ -163,8 +166,8 @@ func (g *goodsReader) addPicture(r *row, value string) error {
 	case strings.HasPrefix(value, "/") && pictureURL.MatchString(value) && path.Clean(value) == value:
 		return nil
 	case !pictureFile.MatchString(value):
-		return fmt.Errorf("%v: image %.40q is neither a file name of ASCII letters, digits, \".\", \"_\" and \"-\" nor "+
-			"a URL path such as /pictures/1.jpg", r, value)
+		return fmt.Errorf("%v: image %.40q is neither a file name of ASCII letters, digits, \".\", \"_\" and "+
+			"\"-\" nor a URL path such as /pictures/1.jpg", r, value)
 	case g.known[value]:
 		return nil
 	case g.known == nil:

@@ -115,12 +115,12 @@ func TestGoodsRefusals(t *testing.T) {
 			"DIR/foods.csv:2: name is not UTF-8; save the file as UTF-8"},
 		{"two lines in a name", head + "name\n1,1,1,\"a\nb\"\n",
 			`DIR/foods.csv:2: name has the control character '\n'; remove it`},
-		{"no language", head + "name.EN\n1,1,1,x\n", `DIR/foods.csv:1: header is "id,stock,price,name.EN"; write ` +
-			`id,stock,price in any order, and if you like name, description, unit (each also with a language, as in ` +
-			`name.en), image and currency`},
-		{"column twice", head + "name,name\n1,1,1,x,y\n", `DIR/foods.csv:1: header is ` +
-			`"id,stock,price,name,name"; write id,stock,price in any order, and if you like name, description, unit ` +
-			`(each also with a language, as in name.en), image and currency`},
+		{"no language", head + "name.EN\n1,1,1,x\n",
+			`DIR/foods.csv:1: header is "id,stock,price,name.EN"; write id,stock,price in any order` +
+				foodTable.others},
+		{"column twice", head + "name,name\n1,1,1,x,y\n",
+			`DIR/foods.csv:1: header is "id,stock,price,name,name"; write id,stock,price in any order` +
+				foodTable.others},
 		{"many columns", head + strings.Repeat("x,", columnsMax) + "\n",
 			"DIR/foods.csv:1: header names 68 columns; at most 64 are read"},
 		{"unknown currency", head + "currency\n1,1,1,RMB\n",
@@ -129,10 +129,10 @@ func TestGoodsRefusals(t *testing.T) {
 			`DIR/foods.csv:3: currency is "EUR"; at DIR/foods.csv:2 it is "CNY": give all foods the same`},
 		{"a food without the currency", head + "currency\n1,1,1,CNY\n2,1,1,\n",
 			`DIR/foods.csv:3: currency is ""; at DIR/foods.csv:2 it is "CNY": give all foods the same`},
-		{"too many decimals", head + "currency\n1,1,9.999,CNY\n", `DIR/foods.csv:2: price "9.999" is not an amount ` +
-			`of CNY from 0 to 10000000000000 with at most 2 decimals, such as 12.50`},
-		{"decimals of yen", head + "currency\n1,1,9.5,JPY\n", `DIR/foods.csv:2: price "9.5" is not an amount of JPY ` +
-			`from 0 to 1000000000000000 with at most 0 decimals, such as 12`},
+		{"too many decimals", head + "currency\n1,1,9.999,CNY\n", `DIR/foods.csv:2: price "9.999" is not an ` +
+			`amount of CNY from 0 to 10000000000000 with at most 2 decimals, such as 12.50`},
+		{"decimals of yen", head + "currency\n1,1,9.5,JPY\n", `DIR/foods.csv:2: price "9.5" is not an ` +
+			`amount of JPY from 0 to 1000000000000000 with at most 0 decimals, such as 12`},
 		{"long image", head + "image\n1,1,1," + strings.Repeat("n", pictureMax+1) + "\n",
 			"DIR/foods.csv:2: image has 201 bytes; shorten it to at most 200"},
 	} {
@@ -156,8 +156,8 @@ func TestGoodsAreBounded(t *testing.T) {
 		foods.WriteString(strings.Repeat("0", 9-len(digits(i+1))) + digits(i+1) + row)
 	}
 	_, err := loadFoods(t, foods.String())
-	wantError(t, err, "DIR/foods.csv:526: the texts of the foods up to this one have 1050000 bytes; shorten them to "+
-		"at most 1048576 together")
+	wantError(t, err, "DIR/foods.csv:526: the texts of the foods up to this one have 1050000 bytes; shorten "+
+		"them to at most 1048576 together")
 }
 
 func digits(n int) string { return place{row: n}.String() }
@@ -191,12 +191,13 @@ func TestBuiltInGoods(t *testing.T) {
 			names[goods.Name.In[language]] = true
 		}
 		pictures[goods.Picture] = true
-		if goods.Description.In["en"] == "" || goods.Unit.In["zh"] == "" || goods.Name.Default != goods.Name.In["en"] {
+		if goods.Description.In["en"] == "" || goods.Unit.In["zh"] == "" ||
+			goods.Name.Default != goods.Name.In["en"] {
 			t.Errorf("food %d has %+v", i+1, goods)
 		}
 	}
-	if len(names) != 2*builtInGoods || len(pictures) != builtInGoods || !c.Goods()[builtInGoods].Name.IsZero() ||
-		c.Currency() != "" {
+	if len(names) != 2*builtInGoods || len(pictures) != builtInGoods ||
+		!c.Goods()[builtInGoods].Name.IsZero() || c.Currency() != "" {
 		t.Errorf("%d names and %d pictures of %d foods", len(names), len(pictures), builtInGoods)
 	}
 }

@@ -93,8 +93,8 @@ var (
 	userTable = table{name: "user", columns: []string{"id", "name", "password"},
 		optional: regexp.MustCompile("^" + document + "$")}
 	foodTable = table{name: "food", columns: []string{"id", "stock", "price"}, optional: goodsColumn,
-		others: ", and if you like name, description, unit (each also with a language, as in name.en), image and " +
-			"currency"}
+		others: ", and if you like name, description, unit (each also with a language, as in name.en), image " +
+			"and currency"}
 )
 
 // place is the place of a row, for people who have to fix it: "users.csv:17".

@@ -18,8 +18,8 @@ type catalogFlags struct {
 func (c *catalogFlags) add(f *Flags) {
 	f.Group("Catalogue (built in, unless -catalog-dir or -db-host is set)")
 	f.Catalog(&c.Catalog)
-	f.Text(&c.Images, "images", "", "`folder` with the JPEG, PNG, WebP and GIF files that foods name in their column "+
-		"image")
+	f.Text(&c.Images, "images", "", "`folder` with the JPEG, PNG, WebP and GIF files that foods name in their "+
+		"column image")
 	f.Switch(&c.ForceReload, "force-reload", "SIGHUP and the next sale also take a list of users that lost "+
 		"more than a tenth, or in which an id has got another name, or a CSV file that ends within a line")
 	f.Check(func() error {
@@ -29,8 +29,8 @@ func (c *catalogFlags) add(f *Flags) {
 			return errors.New("-catalog-dir and -db-host are both set; choose one")
 		}
 		if c.Images != "" && c.Catalog.BuiltIn() {
-			return errors.New("-images (IMAGES) is set without -catalog-dir or -db-host; the built-in foods have pictures " +
-				"of their own")
+			return errors.New("-images (IMAGES) is set without -catalog-dir or -db-host; the built-in foods have " +
+				"pictures of their own")
 		}
 		return nil
 	})

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The pictures of the trial sale: ten dishes, each in ten styles. They are drawn when somebody asks for them,
-// always the same.
+// The pictures of the trial sale: ten dishes, each in ten styles. They are drawn when somebody asks for
+// them, always the same.
 
 // drawnSide is the width and the height of a drawn picture.
 const drawnSide = 320
@@ -19,13 +19,15 @@ var middle = point{drawnSide / 2, drawnSide / 2}
 
 // styleColors are the ground and the garnish of each style, in the order of the catalogue.
 var styleColors = [...][2]uint32{
-	{0xf7d9cf, 0xd1301f}, {0xe9ecd2, 0xf6f1dc}, {0xf3e6c8, 0xf4e3b2}, {0xdfead6, 0x6ba33b}, {0xfbe6b8, 0xe59a1c},
-	{0xdcdcdc, 0x2f2a28}, {0xfbe3a6, 0xd98e04}, {0xf7f3b5, 0xf2d21b}, {0xd9d3cf, 0x7a4a32}, {0xd8ecd9, 0x2f8a44},
+	{0xf7d9cf, 0xd1301f}, {0xe9ecd2, 0xf6f1dc}, {0xf3e6c8, 0xf4e3b2}, {0xdfead6, 0x6ba33b},
+	{0xfbe6b8, 0xe59a1c}, {0xdcdcdc, 0x2f2a28}, {0xfbe3a6, 0xd98e04}, {0xf7f3b5, 0xf2d21b},
+	{0xd9d3cf, 0x7a4a32}, {0xd8ecd9, 0x2f8a44},
 }
 
 // dishDrawings draw what is on the plate, in the order of the catalogue.
 var dishDrawings = [...]func(c *canvas, garnish color.Color){
-	drawNoodles, drawDumplings, drawRice, drawTofu, drawPrawns, drawChicken, drawSalad, drawSoup, drawBuns, drawPizza,
+	drawNoodles, drawDumplings, drawRice, drawTofu, drawPrawns, drawChicken, drawSalad, drawSoup, drawBuns,
+	drawPizza,
 }
 
 // drawDish returns a JPEG of a dish in a style.
@@ -161,7 +163,8 @@ func drawChicken(c *canvas, _ color.Color) {
 			var polygon []point
 			for k := range 40 {
 				angle := 2 * math.Pi * float64(k) / 40
-				bumps := 1 + 0.1*math.Sin(3*angle+wave[0]) + 0.07*math.Sin(5*angle+wave[1]) + 0.03*math.Sin(11*angle+wave[2])
+				bumps := 1 + 0.1*math.Sin(3*angle+wave[0]) + 0.07*math.Sin(5*angle+wave[1]) +
+					0.03*math.Sin(11*angle+wave[2])
 				polygon = append(polygon, at.towards(angle, size*bumps))
 			}
 			c.fill(paint, polygon)

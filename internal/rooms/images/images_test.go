@@ -49,7 +49,8 @@ func half(t *testing.T, format string, w, h int) []byte {
 }
 
 // webp is a picture of one pixel.
-var webp = []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00/\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00")
+var webp = []byte("RIFF\x1a\x00\x00\x00WEBPVP8L" +
+	"\x0d\x00\x00\x00/\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00")
 
 // withOrientation puts the tag of a camera into a JPEG.
 func withOrientation(file []byte, value uint16, order binary.AppendByteOrder) []byte {
@@ -73,7 +74,8 @@ func TestResize(t *testing.T) {
 		file       []byte
 		want       []image.Point
 	}{
-		{"jpeg", typeJPEG, half(t, "jpeg", 2000, 1000), []image.Point{{160, 80}, {320, 160}, {640, 320}, {1280, 640}}},
+		{"jpeg", typeJPEG, half(t, "jpeg", 2000, 1000),
+			[]image.Point{{160, 80}, {320, 160}, {640, 320}, {1280, 640}}},
 		{"png, upright", typeJPEG, half(t, "png", 400, 500), []image.Point{{128, 160}, {256, 320}, {400, 500}}},
 		{"png that shines through", typePNG, half(t, "alpha", 320, 10), []image.Point{{160, 5}, {320, 10}}},
 		{"gif", typeJPEG, half(t, "gif", 161, 20), []image.Point{{160, 19}, {161, 20}}},
@@ -89,9 +91,9 @@ func TestResize(t *testing.T) {
 			}
 			for i, p := range pictures {
 				m, _, err := image.Decode(bytes.NewReader(p.Body))
-				if err != nil || m.Bounds().Size() != test.want[i] || p.Type != test.kind || p.side != longer(m) ||
-					p.ETag != tagOf(p.Body) {
-					t.Errorf("size %d: %s of %v, %v, want %s of %v", i, p.Type, m.Bounds().Size(), err, test.kind, test.want[i])
+				if size := m.Bounds().Size(); err != nil || size != test.want[i] || p.Type != test.kind ||
+					p.side != longer(m) || p.ETag != tagOf(p.Body) {
+					t.Errorf("size %d: %s of %v, %v, want %s of %v", i, p.Type, size, err, test.kind, test.want[i])
 				}
 			}
 		})
@@ -129,11 +131,13 @@ func TestResizeRefusals(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"svg":       {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), "it is no JPEG, PNG, WebP or GIF picture (SVG"},
+		"svg": {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`),
+			"it is no JPEG, PNG, WebP or GIF picture (SVG"},
 		"empty":     {nil, "it is no JPEG"},
 		"cut off":   {whole[:len(whole)-30], "it is broken, save it again: "},
 		"head only": {whole[:20], "it is broken, save it again: "},
-		"too wide":  {fixCRC(large), "it has 16385 x 100 pixels; make it smaller: at most 33554432 in all, 16384 each side"},
+		"too wide": {fixCRC(large),
+			"it has 16385 x 100 pixels; make it smaller: at most 33554432 in all, 16384 each side"},
 	} {
 		if _, err := resize(test.file); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)

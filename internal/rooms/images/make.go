@@ -21,9 +21,9 @@ const makersMax = 4
 // Report is what Make has done.
 type Report struct{ Pictures, Made int }
 
-// Make makes the pack at path of the wanted files in a folder. What has not changed since it was made last is
-// taken from the pack that is there. A picture that cannot be used is an error, which says where it is named,
-// and the pack stays as it was.
+// Make makes the pack at path of the wanted files in a folder. What has not changed since it was made last
+// is taken from the pack that is there. A picture that cannot be used is an error, which says where it is
+// named, and the pack stays as it was.
 func Make(ctx context.Context, folder string, wanted []Wanted, path string) (r Report, err error) {
 	if len(wanted) > filesMax {
 		return r, wanted[filesMax].at(fmt.Errorf("more than %d pictures; name fewer", filesMax))

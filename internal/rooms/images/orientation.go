@@ -19,12 +19,13 @@ const (
 
 // orientation reads the tag of a JPEG file; upright if there is none, or if it cannot be read.
 func orientation(file []byte) int {
-	for rest := file[min(2, len(file)):]; len(rest) >= 4 && rest[0] == 0xff && rest[1] != 0xda; { // until the picture
+	const picture, exif = 0xda, 0xe1 // marks of segments
+	for rest := file[min(2, len(file)):]; len(rest) >= 4 && rest[0] == 0xff && rest[1] != picture; {
 		length := int(binary.BigEndian.Uint16(rest[2:]))
 		if length < 2 || length+2 > len(rest) {
 			return upright
 		}
-		if tiff, found := bytes.CutPrefix(rest[4:length+2], []byte("Exif\x00\x00")); found && rest[1] == 0xe1 {
+		if tiff, found := bytes.CutPrefix(rest[4:length+2], []byte("Exif\x00\x00")); found && rest[1] == exif {
 			return exifOrientation(tiff)
 		}
 		rest = rest[length+2:]

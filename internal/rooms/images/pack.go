@@ -121,7 +121,8 @@ func readPack(text []byte) (files []made, err error) {
 	return files, nil
 }
 
-// writePack writes a pack beside the old one and then puts it in its place: a worker has the one or the other.
+// writePack writes a pack beside the old one and then puts it in its place: a worker has the one or the
+// other.
 func writePack(path string, files []made) (err error) {
 	var index []packedFile
 	var bodies int64

@@ -20,8 +20,8 @@ const (
 	quality           = 82 // of JPEG
 )
 
-var errNoPicture = errors.New("it is no JPEG, PNG, WebP or GIF picture (SVG is refused, because it can hold " +
-	"scripts); save it as one of these")
+var errNoPicture = errors.New("it is no JPEG, PNG, WebP or GIF picture (SVG is refused, because it can " +
+	"hold scripts); save it as one of these")
 
 // resize makes all sizes of a picture. What cameras write beside it, such as the place, is left out; an
 // animation becomes its first picture.
@@ -34,8 +34,8 @@ func resize(file []byte) (pictures []Picture, err error) {
 		return nil, fmt.Errorf("it is broken, save it again: %w", err)
 	}
 	if w, h := config.Width, config.Height; w < 1 || h < 1 || w > sideMax || h > sideMax || w*h > pixelsMax {
-		return nil, fmt.Errorf("it has %d x %d pixels; make it smaller: at most %d in all, %d each side", w, h, pixelsMax,
-			sideMax)
+		return nil, fmt.Errorf("it has %d x %d pixels; make it smaller: at most %d in all, %d each side", w, h,
+			pixelsMax, sideMax)
 	}
 	full, _, err := image.Decode(bytes.NewReader(file))
 	if err != nil {
