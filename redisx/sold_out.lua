@@ -15,7 +15,7 @@
 local marker, stock, log = KEYS[1], KEYS[2], KEYS[3]
 local id, foods = ARGV[1], tonumber(ARGV[2])
 local FIRST_FOOD = 3
-local call = redis.call
+local call, try = redis.call, redis.pcall -- a Redis that takes no writes notes nothing
 
 local found = call('HMGET', marker, 'id', 'next_id')
 if found[1] ~= id or found[2] or call('EXISTS', stock) == 0 then return {} end
@@ -26,9 +26,9 @@ local since, more = {}, 0
 for i = FIRST_FOOD, #ARGV do
   local food, gone = string.match(ARGV[i], '%d+'), string.sub(ARGV[i], 1, 1) ~= '-'
   if gone and call('HGET', stock, food) == '0' then -- a restock may have come first
-    more = more + call('HSETNX', stock, '!' .. food, now)
+    more = more + (tonumber(try('HSETNX', stock, '!' .. food, now)) or 0)
   elseif not gone then
-    more = more - call('HDEL', stock, '!' .. food)
+    more = more - (tonumber(try('HDEL', stock, '!' .. food)) or 0)
   end
   since[#since + 1] = tonumber(call('HGET', stock, '!' .. food) or 0)
 end

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -142,11 +141,11 @@ func writePack(path string, files []made) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot write the pictures: %w", err)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	beside := path + ".new"
+	temporary, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write the pictures: %w", err)
 	}
-	defer os.Remove(temporary.Name()) // nothing once it has its place
 	_, err = temporary.Write(binary.LittleEndian.AppendUint32([]byte(packMagic), uint32(len(head))))
 	write := func(part []byte) {
 		if err == nil {
@@ -159,8 +158,11 @@ func writePack(path string, files []made) (err error) {
 			write(p.Body)
 		}
 	}
+	if err == nil {
+		err = temporary.Sync()
+	}
 	if err = errors.Join(err, temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), path)
+		err = os.Rename(beside, path)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the pictures: %w", err)
