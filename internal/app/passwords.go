@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -16,12 +17,19 @@ import (
 	"flashsale/internal/store/child"
 )
 
-// hashCommand is the command of the process that hashes passwords for a worker.
-const hashCommand = "hash-passwords"
+// hashCommand is the command of the process that hashes passwords for a worker. Behind it, atOnce has the
+// process not yield.
+const (
+	hashCommand = "hash-passwords"
+	atOnce      = "at-once"
+)
 
 // hashPasswords is that command: it answers accounts.Hasher on standard input and output.
-func hashPasswords(_ context.Context, p *program, _ []string) (code int) {
-	err := yieldToOthers()
+func hashPasswords(_ context.Context, p *program, args []string) (code int) {
+	var err error
+	if !slices.Equal(args, []string{atOnce}) {
+		err = yieldToOthers()
+	}
 	if err == nil {
 		err = accounts.ServeHashes(os.Stdin, p.stdout)
 	}
@@ -62,8 +70,12 @@ type hashing struct {
 }
 
 // startHashing starts one, without secrets in its environment.
-func startHashing() (io.ReadWriteCloser, error) {
-	cmd := exec.Command(child.Program(), hashCommand)
+func startHashing(yields bool) (io.ReadWriteCloser, error) {
+	args := []string{hashCommand}
+	if !yields {
+		args = append(args, atOnce)
+	}
+	cmd := exec.Command(child.Program(), args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=50"} // one hash at a time, and its 19 MiB are not kept twice
 	cmd.Stderr = os.Stderr

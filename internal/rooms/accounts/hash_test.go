@@ -2,10 +2,12 @@ package accounts
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"flashsale/internal/testkit"
@@ -28,32 +30,67 @@ func startHere() (io.ReadWriteCloser, error) {
 	return &pipes{answer, question, func() { in.Close(); out.Close() }}, nil
 }
 
+// startStanding takes questions and answers none.
+func startStanding() (io.ReadWriteCloser, error) {
+	answer, out := io.Pipe()
+	return &pipes{answer, io.Discard, func() { out.Close() }}, nil
+}
+
 // The other process computes what Hash does. After its end another one is started.
 func TestHasher(t *testing.T) {
-	starts := 0
-	h := NewHasher(func() (io.ReadWriteCloser, error) {
-		if starts++; starts == 3 {
-			return nil, errors.New("no process")
-		}
-		return startHere()
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		h := NewHasher(func(yields bool) (io.ReadWriteCloser, error) {
+			if starts++; starts == 3 {
+				return nil, errors.New("no process")
+			}
+			same(t, "yields", yields, true)
+			return startHere()
+		})
+		wantsHash(t, h)
+		wantsHash(t, h)
+		h.other.Close()
+		_, err := h.Hash([]byte("password"), []byte(testSalt))
+		wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
+		wantsHash(t, h)
+		h.Close()
+		_, err = h.Hash([]byte("password"), []byte(testSalt))
+		wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
 	})
-	salt := []byte("0123456789abcdef")
-	want, _ := Hash([]byte("password"), salt)
-	for range 2 {
-		got, err := h.Hash([]byte("password"), salt)
-		if err != nil || got != want {
-			t.Errorf("%x, %v; want %x", got, err, want)
-		}
+}
+
+// A process that yields and gets no time is followed by one that does not yield, for one hash. If that gets
+// no time either, the hash fails.
+func TestHasherWithoutTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []bool
+		stands := false
+		h := NewHasher(func(yields bool) (io.ReadWriteCloser, error) {
+			if asked = append(asked, yields); yields || stands {
+				return startStanding()
+			}
+			return startHere()
+		})
+		begin := time.Now()
+		wantsHash(t, h)
+		wantsHash(t, h)
+		same(t, "starts that yield", fmt.Sprint(asked), "[true false true false]")
+		same(t, "time of two hashes", time.Since(begin), 2*yieldMax)
+		stands = true
+		_, err := h.Hash([]byte("password"), []byte(testSalt))
+		wants(t, "no time at all", err, pipeline.ErrUnavailable)
+		h.Close()
+	})
+}
+
+const testSalt = "0123456789abcdef"
+
+func wantsHash(t *testing.T, h *Hasher) {
+	t.Helper()
+	want, _ := Hash([]byte("password"), []byte(testSalt))
+	if got, err := h.Hash([]byte("password"), []byte(testSalt)); err != nil || got != want {
+		t.Errorf("hash %x, %v; want %x", got, err, want)
 	}
-	h.other.Close()
-	_, err := h.Hash([]byte("password"), salt)
-	wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
-	if got, err := h.Hash([]byte("password"), salt); err != nil || got != want {
-		t.Errorf("after a new start: %x, %v", got, err)
-	}
-	h.Close()
-	_, err = h.Hash([]byte("password"), salt)
-	wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
 }
 
 // A stored hash is only its password's; without an account, and with a wrong password, as much is hashed.
