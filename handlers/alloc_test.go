@@ -52,7 +52,8 @@ func (s *shop) callHot(t *testing.T, name string) {
 		{"add", "PATCH", "/carts/" + s.cartOf(2), `{"food_id":1,"count":-1}`, 204},
 		{"order", "POST", "/orders", `{"cart_id":"` + s.cartOf(2) + `"}`, 403},
 	} {
-		for _, query := range []string{"", "?access_token=" + s.token(2)} {
+		token := "access_token=" + s.token(2)
+		for _, query := range []string{"", "?" + token, "?details=1&" + token} {
 			var request fasthttp.Request
 			request.Header.SetMethod(tc.method)
 			request.SetRequestURI(tc.path + query)

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -55,7 +54,7 @@ func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64
 func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, sent bool) {
 	now := timeOf(ctx)
 	var query []byte
-	if bytes.IndexByte(ctx.RequestURI(), '?') >= 0 { // most clients send the header
+	if hasQuery(ctx) { // most clients send the header
 		query = ctx.QueryArgs().Peek("access_token")
 	}
 	if len(query) == tokens.Length {

@@ -61,7 +61,6 @@ func newBlocklist(t *testing.T) *blocklist.Blocklist {
 
 func TestBlocklistIsOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		const notFound = `{"code":"NOT_FOUND","message":"路径不存在"}`
 		s.expect(t, 2, "POST", "/blocklist/check", `["4509,000001"]`, 404, notFound)
 		s.expect(t, 2, "GET", "/blocklist", "", 404, notFound)
 	})

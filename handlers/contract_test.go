@@ -231,7 +231,7 @@ func TestAddToCart(t *testing.T) {
 func TestLongListOfFoods(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		long := []byte("[" + strings.Repeat(" ", 2*listBytesMax) + "]")
-		s.foods.Store(&long)
+		s.foods.Store(&foodLists{plain: long})
 		for range 3 { // over one connection, before and behind calls of the loop
 			s.expect(t, 2, "GET", "/foods", "", 200, string(long))
 			s.expect(t, 2, "PATCH", "/carts/x", `{"food_id":1,"count":1}`, 404, noCart)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -39,11 +40,20 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	s.record(ctx, limits.Order, who, 1)
-	s.cfg.Sale.PlaceOrder(c.user, cart, key, c.later(ctx, (*Server).placed))
+	then := c.later(ctx, (*Server).placed)
+	if hasQuery(ctx) && wantsDetails(ctx) {
+		s.cfg.Sale.PlaceOrderNaming(c.user, cart, key, then)
+	} else {
+		s.cfg.Sale.PlaceOrder(c.user, cart, key, then)
+	}
 }
 
 // placed answers placeOrder.
 func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
+	if lacking, named := err.(*redisx.OutOfStock); named { // it does not allocate, as errors.As does
+		replyLacking(ctx, lacking)
+		return
+	}
 	if err != nil {
 		s.replyOutcome(ctx, err)
 		return
@@ -52,6 +62,23 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	b := append(scratch[:0], `{"id":`...)
 	b = s.appendOrderID(b, user)
 	replyBody(ctx, append(b, '}'))
+}
+
+// replyLacking refuses an order and names the foods of which too few pieces are left.
+func replyLacking(ctx *fasthttp.RequestCtx, lacking *redisx.OutOfStock) {
+	b := slices.Clone(errFoodOutOfStock.body[:len(errFoodOutOfStock.body)-1])
+	b = append(b, `,"details":[`...)
+	for i, lack := range lacking.Lacks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, `{"food_id":`...), lack.Food, 10)
+		b = strconv.AppendInt(append(b, `,"count":`...), lack.Wanted, 10)
+		b = strconv.AppendInt(append(b, `,"stock":`...), lack.Left, 10)
+		b = append(b, '}')
+	}
+	ctx.SetStatusCode(errFoodOutOfStock.status)
+	replyRaw(ctx, append(b, "]}"...))
 }
 
 // listOrders sends the user's order as a list, empty without an order.
@@ -75,8 +102,10 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, append(b, ']'))
 }
 
-// wantsDetails reports whether a list of orders shall have more members than the contest asks for.
-func wantsDetails(ctx *fasthttp.RequestCtx) bool { return param(ctx, "details") == "1" }
+// wantsDetails reports whether a reply shall have more members than the contest asks for.
+func wantsDetails(ctx *fasthttp.RequestCtx) bool {
+	return string(ctx.QueryArgs().Peek("details")) == "1"
+}
 
 // appendPlaced appends ,"placed_at": of an order, null if the time is not known.
 func appendPlaced(dst []byte, order *redisx.Order) []byte {

@@ -74,3 +74,21 @@ func TestAllOrders(t *testing.T) {
 		}
 	})
 }
+
+// With details a refusal names the foods that lack pieces; without them, and for other refusals, it has the
+// body of the contest.
+func TestRefusalNamesFoods(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.expect(t, 1, "POST", "/admin/foods/1/stock", `{"add":-8}`, 200,
+			fmt.Sprintf(`{"id":1,"price":%d,"stock":2}`, s.price(1)))
+		body := s.fill(t, 2, 1, 3)
+		want := outOfStock[:len(outOfStock)-1] + `,"details":[{"food_id":1,"count":3,"stock":2}]}`
+		s.expect(t, 2, "POST", "/orders?details=1", body, 403, want)
+		s.expect(t, 2, "POST", "/orders?details=1&access_token="+s.token(2), body, 403, want)
+		s.expect(t, 2, "POST", "/orders?details=0", body, 403, outOfStock)
+		s.expect(t, 2, "POST", "/orders", body, 403, outOfStock)
+		s.expect(t, 3, "POST", "/orders?details=1", `{"cart_id":"`+s.cartOf(3)+`"}`, 403, cartEmpty)
+		s.fill(t, 2, 1, -1)
+		s.expect(t, 2, "POST", "/orders?details=1", body, 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
+	})
+}

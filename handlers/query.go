@@ -1,10 +1,14 @@
 package handlers
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 )
+
+// hasQuery reports whether the target has a query: most hot calls have none, and it is not parsed then.
+func hasQuery(ctx *fasthttp.RequestCtx) bool { return bytes.IndexByte(ctx.RequestURI(), '?') >= 0 }
 
 // param returns a parameter of the query, "" if it is missing.
 func param(ctx *fasthttp.RequestCtx, name string) string { return string(ctx.QueryArgs().Peek(name)) }

@@ -29,12 +29,13 @@ func (s *Server) Publish(found redisx.Snapshot) {
 	body := s.appendSale(nil, &found)
 	s.sale.Store(&body)
 	if s.foods.Load() != nil && slices.Equal(found.Left, s.last.Left) &&
-		slices.Equal(found.Restocked, s.last.Restocked) {
+		slices.Equal(found.Restocked, s.last.Restocked) &&
+		slices.EqualFunc(found.SoldOut, s.last.SoldOut, time.Time.Equal) {
 		return // the list of foods would be the same
 	}
 	s.last = found
 	s.countSold(&found)
-	s.publishFoods(found.Left)
+	s.publishFoods(&found)
 }
 
 // PublishGone notes that Redis does not hold the sale: its state is unknown. The foods stay as they were.
@@ -73,6 +74,9 @@ func (s *Server) appendSale(dst []byte, found *redisx.Snapshot) []byte {
 	dst = strconv.AppendInt(append(dst, `,"pieces_left":`...), left, 10)
 	dst = strconv.AppendInt(append(dst, `,"pieces_sold":`...), sold, 10)
 	dst = strconv.AppendInt(append(dst, `,"orders":`...), found.Orders, 10)
+	if at, all := found.SoldOutAt(); all {
+		dst = appendTime(append(dst, `,"sold_out_at":`...), at)
+	}
 	if away := found.Slices.Away + found.Slices.Lost; away > 0 {
 		dst = strconv.AppendInt(append(dst, `,"slices_away":`...), int64(away), 10)
 	}

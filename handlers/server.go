@@ -81,9 +81,10 @@ type Config struct {
 // Server answers the sale's HTTP calls.
 type Server struct {
 	cfg        Config
-	foods      atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
-	sale       atomic.Pointer[[]byte] // the same of GET /sale
-	last       redisx.Snapshot        // source of the list of foods; for Publish only
+	foods      atomic.Pointer[foodLists] // ready-made bodies of GET /foods; nil until the stock is known
+	goods      goodsTexts                // the parts of a body that do not change
+	sale       atomic.Pointer[[]byte]    // the same of GET /sale
+	last       redisx.Snapshot           // source of the list of foods; for Publish only
 	draining   atomic.Bool
 	drained    chan struct{}
 	figures    *figures.Worker
@@ -124,6 +125,7 @@ func New(cfg Config) *Server {
 			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,
 		})}
 	s.names = sync.OnceValue(cfg.Catalog.Names) // most workers never need them
+	s.goods = newGoodsTexts(cfg.Catalog)
 	s.adds = limits.NewAdds(redisx.Users{Catalogue: cfg.Catalog.Users(), Registered: cfg.Registered},
 		cfg.CartAddsMinute)
 	s.table = s.saleRoutes()

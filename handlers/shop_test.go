@@ -70,6 +70,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 // snapshotOf is a snapshot of an open sale with these pieces left.
 func snapshotOf(left []int64) redisx.Snapshot {
 	return redisx.Snapshot{Left: left, Restocked: make([]int64, len(left)),
+		SoldOut: make([]time.Time, len(left)),
 		Current: redisx.Current{State: redisx.StateOpen, Now: time.Now()}}
 }
 

@@ -12,13 +12,16 @@ import "strconv"
 //	                       exporting, exported and others, next_id and              turnover/keys.go
 //	                       others
 //	stock_<sale>   hash    food id -> pieces left; "+" food id ->       for ever    new_sale.lua, order.lua,
-//	                       pieces restocked; orders -> how many                     restock.lua
-//	                       were placed; note
+//	                       pieces restocked; "!" food id -> sold                    restock.lua,
+//	                       out since (Unix ms); sold_out -> how many                sold_out.lua
+//	                       foods are; orders -> how many were
+//	                       placed; note
 //	gate_<sale>    string  closes_at, "" for none; it is there while    closes_at   states.lua, order.lua
 //	                       the sale is open
-//	log_<sale>     stream  every change of state, times and stock       for ever    new_sale.lua, states.lua,
-//	                                                                                state_change.lua,
-//	                                                                                restock.lua
+//	log_<sale>     stream  every change of state, times and stock,      for ever    new_sale.lua, states.lua,
+//	                       and when all was sold out                                state_change.lua,
+//	                                                                                restock.lua,
+//	                                                                                sold_out.lua
 //	c_<cart>       string  list of changes, see cart_rules.lua          -cart-ttl   cart.go, order.lua
 //	               hash    the same, settled: changes, items            -cart-ttl   cart_check.lua, order.lua
 //	o_<user>       string  "food:count,food:count,", "|", the client's  for ever    order.lua
@@ -77,6 +80,8 @@ func (c *Config) KeysOf(id string, slice int) Keys {
 const (
 	ordersField     = "orders"
 	restockedPrefix = "+"
+	soldOutPrefix   = "!"
+	soldOutField    = "sold_out"
 )
 
 // cart appends the key of a cart with that name.

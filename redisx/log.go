@@ -14,10 +14,11 @@ import (
 
 // The kinds of entries in the log of a sale.
 const (
-	LogOpened = "opened" // the sale was made
-	LogState  = "state"
-	LogTimes  = "times"
-	LogStock  = "stock"
+	LogOpened  = "opened" // the sale was made
+	LogState   = "state"
+	LogTimes   = "times"
+	LogStock   = "stock"
+	LogSoldOut = "sold_out" // no food has pieces left
 )
 
 // LogEntry is a change of the sale in its log. No server deletes entries.

@@ -153,6 +153,7 @@ func (m *mover) serve(waiting []*placement) {
 		case first.left.enough(wants[i]): // the orders before it get these pieces
 			later = append(later, p)
 		default:
+			p.lacks = first.left.lacks(wants[i])
 			short = append(short, p)
 		}
 	}

@@ -50,10 +50,14 @@ func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 // nil, ErrHasOrder, ErrNotOpen, ErrPaused, ErrClosed, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is
 // changed), ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
+	s.place(user, cart, idempotencyKey, false, then)
+}
+
+func (s *Sale) place(user uint32, cart, idempotencyKey []byte, naming bool, then Outcome) {
 	p := placements.Get().(*placement)
-	p.slice, p.user, p.then = s.of(user), user, then
+	p.slice, p.user, p.naming, p.then = s.of(user), user, naming, then
 	p.begin, p.waits = time.Time{}, 0
-	if s.mover != nil {
+	if s.mover != nil || naming {
 		p.cart, p.key = append(p.cart[:0], cart...), append(p.key[:0], idempotencyKey...)
 	}
 	p.send(cart, idempotencyKey)
@@ -66,8 +70,12 @@ type placement struct {
 	then  Outcome
 	begin time.Time // all tries together are answered within the timeout
 
-	cart, key []byte // for another try; only with several slices
+	cart, key []byte // for another try; only with several slices, or naming
 	waits     int    // how often it has waited for the mover
+
+	naming bool    // the refusal names the foods that it lacks
+	found  []int64 // of order_lacking.lua
+	lacks  []Lack
 }
 
 var placements = sync.Pool{New: func() any { return &placement{} }}
@@ -85,6 +93,10 @@ func (p *placement) send(cart, idempotencyKey []byte) {
 
 // end reports the outcome.
 func (p *placement) end(err error) {
+	if p.naming && err == ErrOutOfStock {
+		err = &OutOfStock{p.lacks}
+	}
+	p.lacks = nil
 	then := p.then
 	p.slice, p.then = nil, nil
 	placements.Put(p)
@@ -104,6 +116,10 @@ func (p *placement) Complete(x *pipeline.Call) {
 			return
 		}
 		err = ErrUnavailable // other slices may have the pieces
+	}
+	if p.naming && err == ErrOutOfStock {
+		p.look()
+		return
 	}
 	p.end(err)
 }

@@ -29,15 +29,19 @@ type holdings map[int64][]int64
 // enough reports whether all slices together have the wanted pieces.
 func (h holdings) enough(w want) bool {
 	for i := 0; i+1 < len(w.pieces); i += 2 {
-		var all int64
-		for _, left := range h[w.pieces[i]] {
-			all += left
-		}
-		if all < w.pieces[i+1] {
+		if h.of(w.pieces[i]) < w.pieces[i+1] {
 			return false
 		}
 	}
 	return true
+}
+
+// of is the pieces of a food in all slices.
+func (h holdings) of(food int64) (all int64) {
+	for _, left := range h[food] {
+		all += left
+	}
+	return all
 }
 
 // clone is a copy.

@@ -2,7 +2,8 @@
 -- restocks beside the stock: at the start + restocked = left + sold.
 --
 -- KEYS[1]  the marker: hash id
--- KEYS[2]  the stock: hash food id -> pieces left, "+" food id -> pieces restocked
+-- KEYS[2]  the stock: hash food id -> pieces left, "+" food id -> pieces restocked; and those of
+--          sold_out.lua
 -- KEYS[3]  the log: stream
 -- KEYS[4]  the result of an earlier restock under this idempotency key: string "food:add:left"; not used
 --          without a key
@@ -41,6 +42,8 @@ local before, after = string.format('%d', now[1] + elsewhere), string.format('%d
 if add ~= 0 then
   call('XADD', log, '*', 'by', by, 'what', 'stock', 'food', food, 'add', ARGV[4], 'before', before,
     'after', after)
+  -- With other slices, a snapshot looks at the pieces that they have.
+  if left > 0 and call('HDEL', stock, '!' .. food) == 1 then call('HINCRBY', stock, 'sold_out', -1) end
   call('HSET', stock, food, text, '+' .. food, string.format('%d', restocked))
 end
 if remembered > 0 then call('SET', done, food .. ':' .. ARGV[4] .. ':' .. after, 'EX', remembered) end

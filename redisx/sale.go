@@ -143,8 +143,9 @@ func (x *slice) share(rules ...string) {
 func (s *Sale) connect(i int, changes bool) (c conn) {
 	redis := s.cfg.Slice(i)
 	opts := pipeline.Options{FieldsMax: s.stockFields(), Fence: fenceKey + s.slices[i].keys.Tag,
-		Scripts: []*pipeline.Script{stateChangeScript, restockScript, wantedScript},
-		Outage:  &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
+		Scripts: []*pipeline.Script{stateChangeScript, restockScript, soldOutScript, wantedScript,
+			lackingScript},
+		Outage: &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
 	if !changes {
 		c.redis = pipeline.New(redis, opts)
 		c.changes = c.redis
@@ -169,8 +170,8 @@ func (s *Sale) connect(i int, changes bool) (c conn) {
 
 // stockFields is the most fields of a stock.
 func (s *Sale) stockFields() int {
-	const others = 2 // orders, note
-	return 2*s.foods + others + transferFields*len(s.slices)
+	const others = 3 // orders, sold_out, note
+	return 3*s.foods + others + transferFields*len(s.slices)
 }
 
 // of returns the slice of a user.

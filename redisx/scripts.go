@@ -14,16 +14,18 @@ var (
 	cartCheckScript   = script(cartRules, cartCheckLua)
 	stateChangeScript = script(StatesLua, stateChangeLua)
 	restockScript     = script(restockLua)
+	soldOutScript     = script(soldOutLua)
 	openScript        = script(StatesLua, NewSaleLua, openLua)
 
-	followScript = script(StatesLua, sliceFollowLua)
-	fillScript   = script(NewSaleLua, sliceFillLua)
-	filledScript = script(sliceFilledLua)
-	wantedScript = script(cartRules, transferWantedLua)
-	askScript    = script(transferAskLua)
-	giveScript   = script(transferGiveLua)
-	takeScript   = script(transferTakeLua)
-	repairScript = script(transferRepairLua)
+	followScript  = script(StatesLua, sliceFollowLua)
+	fillScript    = script(NewSaleLua, sliceFillLua)
+	filledScript  = script(sliceFilledLua)
+	lackingScript = script(cartRules, orderLackingLua)
+	wantedScript  = script(cartRules, transferWantedLua)
+	askScript     = script(transferAskLua)
+	giveScript    = script(transferGiveLua)
+	takeScript    = script(transferTakeLua)
+	repairScript  = script(transferRepairLua)
 	// turnover/scripts.go has the scripts of package turnover, which use StatesLua and NewSaleLua.
 )
 
@@ -49,12 +51,16 @@ var (
 var (
 	//go:embed order.lua
 	orderLua string
+	//go:embed order_lacking.lua
+	orderLackingLua string
 	//go:embed cart_check.lua
 	cartCheckLua string
 	//go:embed state_change.lua
 	stateChangeLua string
 	//go:embed restock.lua
 	restockLua string
+	//go:embed sold_out.lua
+	soldOutLua string
 	//go:embed open.lua
 	openLua string
 	//go:embed slice_follow.lua

@@ -19,9 +19,10 @@ const (
 
 // Snapshot describes a sale at one moment.
 type Snapshot struct {
-	Left      []int64 // pieces of food 1, 2, 3, ...
-	Restocked []int64 // pieces added since the opening, less pieces taken back
-	Orders    int64   // placed so far
+	Left      []int64     // pieces of food 1, 2, 3, ...
+	Restocked []int64     // pieces added since the opening, less pieces taken back
+	SoldOut   []time.Time // since when no piece is left; the zero time with pieces, or if it is not known yet
+	Orders    int64       // placed so far
 	Current
 	Slices SliceStates
 }
@@ -60,6 +61,7 @@ func (s *Sale) Snapshot() (Snapshot, error) {
 	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
 	sum := s.sum(readings)
 	sum.Slices = states
+	s.noteSoldOut(&sum, readings[0].stock)
 	return sum, nil
 }
 

@@ -24,6 +24,8 @@ func logChanges(follower *redisx.Follower, sale string) {
 		case redisx.LogTimes:
 			log.Info("the times of the sale have changed", "opens_at", momentText(e.TimesAfter.OpensAt),
 				"closes_at", momentText(e.TimesAfter.ClosesAt))
+		case redisx.LogSoldOut:
+			log.Info("no piece of any food is left")
 		case redisx.LogStock:
 			log.Info("the stock of a food has changed", "food_id", e.Food, "before", e.StockBefore,
 				"after", e.StockAfter)

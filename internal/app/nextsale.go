@@ -134,6 +134,9 @@ func (s *supervisor) openNext(
 	if err != nil {
 		return nil, err
 	}
+	if err := makeImages(ctx, s.cfg, s.folder, next.catalog); err != nil {
+		return nil, err
+	}
 	wanted := firstStock(next.catalog)
 	if wanted.Catalog != found.Catalog {
 		return nil, fmt.Errorf("%w: sale %s has %s; the catalogue of this server has %s: give it that sale's",

@@ -98,6 +98,9 @@ func (s *supervisor) readCatalogue(ctx context.Context, next *opening) (adopted 
 		s.logNotTaken(found, err)
 	}
 	fresh, err := next.catalog.Reload(ctx, next.source, s.cfg.ForceReload)
+	if err == nil {
+		err = makeImages(ctx, s.cfg, s.folder, fresh)
+	}
 	if err != nil {
 		return nil, err
 	}

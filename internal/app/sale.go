@@ -57,6 +57,9 @@ func openSale(
 		return nil, err
 	}
 	o.warnOfCutOff()
+	if err := makeImages(ctx, cfg, folder, o.catalog); err != nil {
+		return nil, err
+	}
 	if o.Certificate, err = listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return nil, err
 	}

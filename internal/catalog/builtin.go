@@ -31,19 +31,18 @@ func (b builtIn) rows(ctx context.Context, t table, visit rowVisitor) error {
 	if b.rootPassword == "" {
 		return errors.New("built in: root has no password; set one")
 	}
-	count, fill := b.foods, b.food
+	count, fill, optional := b.foods, b.food, builtInColumns
 	if t.name == userTable.name {
-		count, fill = b.users, b.user
+		count, fill, optional = b.users, b.user, nil
 	}
-	at := place{table: b.name(t) + ", row "}
-	fields := t.fields()
+	r := t.row(b.name(t)+", row ", optional...)
 	for i := 1; i <= count; i++ {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("cannot generate catalogue: %w", err)
 		}
-		at.row = i
-		fill(i, fields)
-		if err := visit(at, fields); err != nil {
+		r.row = i
+		fill(i, r.fields)
+		if err := visit(r); err != nil {
 			return err
 		}
 	}
@@ -61,4 +60,5 @@ func (b builtIn) user(i int, fields []string) {
 func (b builtIn) food(i int, fields []string) {
 	price := priceLow + i*priceStep%(priceHigh-priceLow+1)
 	fields[0], fields[1], fields[2] = strconv.Itoa(i), strconv.Itoa(b.stock), strconv.Itoa(price)
+	goodsOf(i, fields[len(foodTable.columns):])
 }

@@ -17,8 +17,8 @@ import (
 	"encoding/hex"
 )
 
-// Food is one food as it stands before the sale. ID counts from 1 without gaps; Stock is in pieces, Price
-// per piece.
+// Food is one food as it stands before the sale. ID counts from 1 without gaps; Stock is in pieces. Price is
+// that of a piece: in the minor unit of the currency, such as cents, or a plain number without a currency.
 type Food struct{ ID, Stock, Price int64 }
 
 // User is one user with the plain password. IDs are 1 to 4294967295, names are unique; user 1 is root.
@@ -39,10 +39,12 @@ type Catalog struct {
 	image  []byte
 	layout layout
 	foods  []Food
+	goods  goodsList
 	hasher hasher
 
-	root, others digest // of root and of all other users; only Load knows them
-	cutOff       error  // see CutOff
+	root, others digest    // of root and of all other users; only Load knows them
+	cutOff       error     // see CutOff
+	pictures     []Picture // see Pictures
 }
 
 // Foods returns all foods by id: Foods()[id-1]. The slice is shared; callers must not change it.
@@ -104,8 +106,8 @@ func (c *Catalog) highestID() (highest uint32) {
 	return highest
 }
 
-// Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods: servers of one sale
-// must agree.
+// Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods, and over their
+// currency: servers of one sale must agree.
 func (c *Catalog) Fingerprint() string {
 	hash := sha256.New()
 	var row [24]byte
@@ -115,6 +117,7 @@ func (c *Catalog) Fingerprint() string {
 		binary.LittleEndian.PutUint64(row[16:], uint64(food.Stock))
 		hash.Write(row[:])
 	}
+	hash.Write([]byte(c.goods.Currency)) // without one the fingerprint is that of the contest's foods
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 

@@ -21,6 +21,9 @@ const csvBytesMax = 1 << 30
 // order, then rows in any order.
 type csvFolder string
 
+// columnsMax bounds the columns of a table: each text may be there in many languages.
+const columnsMax = 64
+
 // byteOrderMark is what spreadsheets put before the first column's name.
 const byteOrderMark = "\ufeff"
 
@@ -66,70 +69,70 @@ func readCSV(ctx context.Context, text io.Reader, path string, t table, visit ro
 	reader := csv.NewReader(bufio.NewReaderSize(end, 1<<16))
 	reader.ReuseRecord = true
 	reader.FieldsPerRecord = -1 // checked below, with a better message
-	at := place{table: path + ":"}
-	columns, err := readHeader(reader, &at, t)
+	r, positions, err := readHeader(reader, path, t)
 	if err != nil {
 		return err
 	}
-	fields := t.fields()
 	for {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("cannot read catalogue: %w", err)
 		}
-		record, err := readRecord(reader, &at)
+		record, err := readRecord(reader, &r.place)
 		switch {
 		case errors.Is(err, io.EOF) && end.last != '\n':
 			return cutOff(fmt.Sprintf("%s ends in the middle of line %d; end it with a line break if it is whole",
-				path, at.row))
+				path, r.row))
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
-		case len(record) != len(columns):
-			return fmt.Errorf("%v: %d columns; the header names %d", at, len(record), len(columns))
+		case len(record) != len(positions):
+			return fmt.Errorf("%v: %d columns; the header names %d", r, len(record), len(positions))
 		}
-		for i, column := range columns {
-			fields[i] = record[column]
+		for i, position := range positions {
+			r.fields[i] = record[position]
 			// A person who logs in types no such space, and in the file it cannot be seen.
-			if strings.TrimSpace(fields[i]) != fields[i] {
-				return fmt.Errorf("%v: %s begins or ends with white space; remove it", at, t.column(i))
+			if strings.TrimSpace(r.fields[i]) != r.fields[i] {
+				return fmt.Errorf("%v: %s begins or ends with white space; remove it", r, r.columns[i])
 			}
 		}
-		if err := visit(at, fields); err != nil {
+		if err := visit(r); err != nil {
 			return err
 		}
 	}
 }
 
-// readHeader returns for each column of t, and for the optional one if it is there, its position in the
-// file.
-func readHeader(reader *csv.Reader, at *place, t table) ([]int, error) {
-	header, err := readRecord(reader, at)
+// readHeader makes room for the rows, and returns the position in the file of each column.
+func readHeader(reader *csv.Reader, path string, t table) (r *row, positions []int, err error) {
+	at := place{table: path + ":"}
+	header, err := readRecord(reader, &at)
 	if errors.Is(err, io.EOF) {
 		at.row = 1
 		header, err = nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if len(header) > columnsMax {
+		return nil, nil, fmt.Errorf("%v: header names %d columns; at most %d are read", at, len(header),
+			columnsMax)
 	}
 	if len(header) > 0 {
 		header[0] = strings.TrimPrefix(header[0], byteOrderMark)
 	}
-	columns := t.columns
-	if t.optional != "" && slices.Contains(header, t.optional) {
-		columns = append(slices.Clip(columns), t.optional)
-	}
-	positions := make([]int, len(columns))
-	wrong := len(header) != len(columns)
-	for i, column := range columns {
-		positions[i] = slices.Index(header, column)
-		wrong = wrong || positions[i] < 0
+	r = t.row(at.table, slices.DeleteFunc(slices.Clone(header), func(column string) bool {
+		return !t.optional.MatchString(column)
+	})...)
+	wrong := len(header) != len(r.columns)
+	for i, column := range r.columns {
+		positions = append(positions, slices.Index(header, column))
+		wrong = wrong || positions[i] < 0 || slices.Index(r.columns, column) < i
 	}
 	if wrong {
-		return nil, fmt.Errorf("%v: header is %.80q; write %s in any order", *at,
-			strings.Join(header, ","), strings.Join(t.columns, ","))
+		return nil, nil, fmt.Errorf("%v: header is %.80q; write %s in any order%s", at,
+			strings.Join(header, ","), strings.Join(t.columns, ","), t.others)
 	}
-	return positions, nil
+	return r, positions, nil
 }
 
 // readRecord returns the next record and sets at.row to its first line; its error is io.EOF at the end.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"flashsale/internal/testkit"
 )
@@ -29,6 +30,8 @@ func FuzzCSV(f *testing.F) {
 	f.Add(goodUsers, "id,stock,price\n1,-1,99999999999999999999\n")
 	f.Add(strings.TrimSuffix(goodUsers, "\n"), strings.TrimSuffix(goodFoods, "\n"))
 	f.Add("\ufeffid,name,password\n", "")
+	f.Add(goodUsers, "id,stock,price,name,name.zh,description,unit,image,currency\n1,1,9.5,a,面,b,c,d.png,CNY\n")
+	f.Add(goodUsers, "price,id,image,stock,currency,name.en-GB\n12,1,/a/b.png,1,KWD,x\n")
 	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, users, foods string) {
 		src := csvTexts{userTable.name: users, foodTable.name: foods}
@@ -42,6 +45,7 @@ func FuzzCSV(f *testing.F) {
 				t.Errorf("food %d accepted as %+v", i+1, food)
 			}
 		}
+		checkGoods(t, catalog)
 		ids := map[uint32]bool{}
 		_, err = read(t.Context(), &tolerant{source: src}, "", func(_ place, user User) error {
 			if id, _, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
@@ -60,4 +64,25 @@ func FuzzCSV(f *testing.F) {
 			t.Errorf("%d ids for %d users, %d foods", len(ids), catalog.Users(), len(catalog.Foods()))
 		}
 	})
+}
+
+// checkGoods looks for goods that a page could not show.
+func checkGoods(t *testing.T, c *Catalog) {
+	if goods := c.Goods(); goods != nil && len(goods) != len(c.Foods()) {
+		t.Errorf("goods of %d foods, of %d", len(goods), len(c.Foods()))
+	}
+	if _, known := Decimals(c.Currency()); c.Currency() != "" && !known {
+		t.Errorf("currency %q accepted", c.Currency())
+	}
+	for _, goods := range c.Goods() {
+		for _, text := range []Text{goods.Name, goods.Description, goods.Unit} {
+			if !utf8.ValidString(text.Default) || text.Default == "" && len(text.In) > 0 {
+				t.Errorf("text accepted as %+v", text)
+			}
+		}
+		if path := goods.Picture + "/"; strings.Contains(path, "/../") || strings.Contains(path, "//") ||
+			strings.Count(path, "/") > 1 && path[0] != '/' {
+			t.Errorf("picture accepted as %q", goods.Picture)
+		}
+	}
 }

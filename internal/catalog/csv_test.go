@@ -137,9 +137,13 @@ func TestCSVRefusals(t *testing.T) {
 		{"negative price", goodUsers, "id,stock,price\n1,1,-1\n",
 			`DIR/foods.csv:2: price "-1" is not a whole number from 0 to 1000000000000000`},
 		{"price not whole", goodUsers, "id,stock,price\n1,1,9.99\n",
-			`DIR/foods.csv:2: price "9.99" is not a whole number from 0 to 1000000000000000`},
+			`DIR/foods.csv:2: price "9.99" is not a whole number from 0 to 1000000000000000; for decimals add a ` +
+				`column currency`},
 		{"stock past the limit", goodUsers, "id,stock,price\n1,1000000000000001,1\n",
 			`DIR/foods.csv:2: stock "1000000000000001" is not a whole number from 0 to 1000000000000000`},
+		{"unknown column of foods", goodUsers, "id,stock,price,colour\n", `DIR/foods.csv:1: header is ` +
+			`"id,stock,price,colour"; write id,stock,price in any order, and if you like name, description, unit ` +
+			`(each also with a language, as in name.en), image and currency`},
 		{"no foods", goodUsers, "id,stock,price\n", `CSV in DIR: no foods; add at least one`},
 	}
 	for _, test := range tests {

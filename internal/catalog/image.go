@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -14,6 +15,7 @@ import (
 //	         foods                       uint32
 //	         records, in bytes           uint64
 //	         slots                       uint64, a power of two, at least twice the users
+//	         goods, in bytes             uint64
 //	         key of the password hashes  32 bytes
 //	records  one per user, back to back in the order of the source, after a dummy for unknown names:
 //	         id                          uint32, 0 in the dummy
@@ -22,6 +24,7 @@ import (
 //	         length of name              1 byte
 //	         name                        that many bytes
 //	foods    by id: stock, price         2 x uint64
+//	goods    goodsList as JSON, of no bytes without goods
 //	slots    open addressing by hash of name, linear probing: offset of the user's record, 0 if free
 //	                                     uint32
 const (
@@ -31,7 +34,8 @@ const (
 	headerFoods   = 12
 	headerRecords = 16
 	headerSlots   = 24
-	headerKey     = 32
+	headerGoods   = 32
+	headerKey     = 40
 	headerBytes   = headerKey + keyBytes
 
 	recordHash     = 4
@@ -53,6 +57,7 @@ const (
 type layout struct {
 	users, foods           uint32
 	recordBytes, slotCount uint64
+	goodsBytes             uint64
 }
 
 func (l layout) records(image []byte) []byte {
@@ -64,13 +69,17 @@ func (l layout) foodRows(image []byte) []byte {
 	return image[start : start+foodBytes*uint64(l.foods)]
 }
 
-func (l layout) slots(image []byte) []byte {
-	return image[headerBytes+l.recordBytes+foodBytes*uint64(l.foods):]
+func (l layout) goods(image []byte) []byte {
+	return image[l.slotsStart()-l.goodsBytes : l.slotsStart()]
 }
 
-func (l layout) imageBytes() uint64 {
-	return headerBytes + l.recordBytes + foodBytes*uint64(l.foods) + slotBytes*l.slotCount
+func (l layout) slots(image []byte) []byte { return image[l.slotsStart():] }
+
+func (l layout) slotsStart() uint64 {
+	return headerBytes + l.recordBytes + foodBytes*uint64(l.foods) + l.goodsBytes
 }
+
+func (l layout) imageBytes() uint64 { return l.slotsStart() + slotBytes*l.slotCount }
 
 func (l layout) put(header []byte, key []byte) {
 	copy(header, imageMagic)
@@ -78,6 +87,7 @@ func (l layout) put(header []byte, key []byte) {
 	binary.LittleEndian.PutUint32(header[headerFoods:], l.foods)
 	binary.LittleEndian.PutUint64(header[headerRecords:], l.recordBytes)
 	binary.LittleEndian.PutUint64(header[headerSlots:], l.slotCount)
+	binary.LittleEndian.PutUint64(header[headerGoods:], l.goodsBytes)
 	copy(header[headerKey:headerBytes], key)
 }
 
@@ -92,6 +102,7 @@ func readLayout(image []byte) (layout, error) {
 		foods:       binary.LittleEndian.Uint32(image[headerFoods:]),
 		recordBytes: binary.LittleEndian.Uint64(image[headerRecords:]),
 		slotCount:   binary.LittleEndian.Uint64(image[headerSlots:]),
+		goodsBytes:  binary.LittleEndian.Uint64(image[headerGoods:]),
 	}
 	if l.imageBytes() != uint64(len(image)) {
 		return layout{}, fmt.Errorf("catalogue image of %d bytes does not match its header", len(image))
@@ -114,6 +125,11 @@ func view(image []byte) (*Catalog, error) {
 			ID:    int64(i + 1),
 			Stock: int64(binary.LittleEndian.Uint64(row)),
 			Price: int64(binary.LittleEndian.Uint64(row[8:])),
+		}
+	}
+	if goods := l.goods(image); len(goods) > 0 {
+		if err := json.Unmarshal(goods, &c.goods); err != nil {
+			return nil, fmt.Errorf("catalogue image has broken goods: %w", err)
 		}
 	}
 	return c, nil

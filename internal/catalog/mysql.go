@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,22 +74,18 @@ func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 		return err
 	}
 	defer db.Close()
-	columns := t.columns
-	there, err := d.has(ctx, db, t)
-	if there {
-		columns = append(slices.Clip(columns), t.optional)
-	}
+	optional, err := d.optional(ctx, db, t)
 	if err != nil {
 		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
 	}
-	query := fmt.Sprintf("SELECT `%s` FROM `%s` ORDER BY `id`", strings.Join(columns, "`, `"), t.name)
+	r := t.row(d.name(t)+", row ", optional...)
+	query := fmt.Sprintf("SELECT `%s` FROM `%s` ORDER BY `id`", strings.Join(r.columns, "`, `"), t.name)
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
 	}
 	defer rows.Close()
-	at := place{table: d.name(t) + ", row "}
-	if err := visitRows(rows, at, t, len(columns), visit); err != nil {
+	if err := visitRows(rows, r, len(t.columns), visit); err != nil {
 		return err
 	}
 	if err := rows.Err(); err != nil {
@@ -99,37 +94,50 @@ func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 	return nil
 }
 
-// has reports whether the table has its optional column.
-func (d Database) has(ctx context.Context, db *sql.DB, t table) (there bool, err error) {
-	const query = "SELECT COUNT(*) > 0 FROM information_schema.columns " +
-		"WHERE table_schema = ? AND table_name = ? AND column_name = ?"
-	if t.optional == "" {
-		return false, nil
+// optional returns the optional columns that the table has. A table may also have columns of others, which
+// are not read.
+func (d Database) optional(ctx context.Context, db *sql.DB, t table) (columns []string, err error) {
+	const query = "SELECT column_name FROM information_schema.columns " +
+		"WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position"
+	rows, err := db.QueryContext(ctx, query, d.Name, t.name)
+	if err != nil {
+		return nil, err
 	}
-	err = db.QueryRowContext(ctx, query, d.Name, t.name, t.optional).Scan(&there)
-	return there, err
+	defer rows.Close()
+	for rows.Next() {
+		var column string
+		if err := rows.Scan(&column); err != nil {
+			return nil, err
+		}
+		if t.optional.MatchString(column) {
+			columns = append(columns, column)
+		}
+	}
+	if len(columns) > columnsMax {
+		return nil, fmt.Errorf("it has %d optional columns; at most %d are read", len(columns), columnsMax)
+	}
+	return columns, rows.Err()
 }
 
-// visitRows visits rows of a number of columns. The optional one may be NULL, which is the same as "".
-func visitRows(rows *sql.Rows, at place, t table, columns int, visit rowVisitor) error {
-	raw := make([]sql.RawBytes, columns) // nil where the row has NULL
-	fields := t.fields()
-	targets := make([]any, columns)
+// visitRows visits rows. Columns behind the needed ones may be NULL, which is the same as "".
+func visitRows(rows *sql.Rows, r *row, needed int, visit rowVisitor) error {
+	raw := make([]sql.RawBytes, len(r.columns)) // nil where the row has NULL
+	targets := make([]any, len(raw))
 	for i := range raw {
 		targets[i] = &raw[i]
 	}
 	for rows.Next() {
-		at.row++
+		r.row++
 		if err := rows.Scan(targets...); err != nil {
-			return fmt.Errorf("cannot read %v: %w", at, err)
+			return fmt.Errorf("cannot read %v: %w", r, err)
 		}
 		for i := range raw {
-			if raw[i] == nil && t.column(i) != t.optional {
-				return fmt.Errorf("%v: %s is NULL; give it a value", at, t.column(i))
+			if raw[i] == nil && i < needed {
+				return fmt.Errorf("%v: %s is NULL; give it a value", r, r.columns[i])
 			}
-			fields[i] = string(raw[i])
+			r.fields[i] = string(raw[i])
 		}
-		if err := visit(at, fields); err != nil {
+		if err := visit(r); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,7 @@ func TestMySQL(t *testing.T) {
 	server := launch.StartMariaDB(t)
 	t.Run("load", func(t *testing.T) { testMySQLLoad(t, server) })
 	t.Run("documents", func(t *testing.T) { testMySQLDocuments(t, server) })
+	t.Run("goods", func(t *testing.T) { testMySQLGoods(t, server) })
 	t.Run("refusals", func(t *testing.T) { testMySQLRefusals(t, server) })
 	t.Run("faults", func(t *testing.T) { testMySQLFaults(t, server) })
 	t.Run("cancel", func(t *testing.T) { testMySQLCancel(t, server) })
@@ -79,6 +81,19 @@ func testMySQLDocuments(t *testing.T, server *launch.MariaDB) {
 }
 
 // What is wrong in a row of any source is proved with CSV files.
+// The optional columns of foods may be there, with NULL for none; columns of others are not read.
+func testMySQLGoods(t *testing.T, server *launch.MariaDB) {
+	c := mustLoad(t, Config{DB: makeDatabase(t, server, "goods", createTables+goodRows+
+		"ALTER TABLE food ADD COLUMN `name.zh` TEXT CHARACTER SET utf8mb4, ADD COLUMN image TEXT, "+
+		"ADD COLUMN currency CHAR(3), ADD COLUMN colour TEXT, MODIFY price DECIMAL(10,4);"+
+		"UPDATE food SET price = 9.5, `name.zh` = '面', currency = 'CNY', colour = 'red' WHERE id = 1;"+
+		"UPDATE food SET image = 'a.png', currency = 'CNY' WHERE id = 2;")})
+	want := []Goods{{Name: Text{"面", map[string]string{"zh": "面"}}}, {Picture: "a.png"}}
+	if !reflect.DeepEqual(c.Goods(), want) || c.Currency() != "CNY" || c.Foods()[0].Price != 950 {
+		t.Errorf("%s %+v, price %d; want %+v for 950", c.Currency(), c.Goods(), c.Foods()[0].Price, want)
+	}
+}
+
 func testMySQLRefusals(t *testing.T, server *launch.MariaDB) {
 	tests := []struct{ name, rows, want string }{
 		{"null_name", "INSERT INTO user VALUES (3, NULL, 'x')",

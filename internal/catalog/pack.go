@@ -55,12 +55,17 @@ func (p *packer) add(at place, user User) error {
 }
 
 // finish returns the image with its foods and slots, or the first name or id that two users share.
-func (p *packer) finish(foods []Food) ([]byte, error) {
-	users := len(p.origins)
+func (p *packer) finish(list foodList) ([]byte, error) {
+	users, foods := len(p.origins), list.foods
+	goods, err := list.goods.pack()
+	if err != nil {
+		return nil, err
+	}
 	l := layout{
 		users:       uint32(users),
 		foods:       uint32(len(foods)),
 		recordBytes: uint64(len(p.image) - headerBytes),
+		goodsBytes:  uint64(len(goods)),
 		slotCount:   1 << bits.Len(uint(slotsPerUser*users-1)),
 	}
 	p.image = slices.Grow(p.image, int(l.imageBytes())-len(p.image))
@@ -68,6 +73,7 @@ func (p *packer) finish(foods []Food) ([]byte, error) {
 		p.image = binary.LittleEndian.AppendUint64(p.image, uint64(food.Stock))
 		p.image = binary.LittleEndian.AppendUint64(p.image, uint64(food.Price))
 	}
+	p.image = append(p.image, goods...)
 	p.image = append(p.image, make([]byte, slotBytes*l.slotCount)...)
 	if err := p.fillSlots(l.records(p.image), l.slots(p.image)); err != nil {
 		return nil, err

@@ -14,13 +14,18 @@ var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 // token holds the id, and so does an order.
 var ErrRenamed = errors.New("a user has another name than before")
 
-// Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
-// catalogue and leaves c as it is. Errors: ErrFewerUsers, ErrRenamed and the error of CutOff unless force is
-// set, other foods, or why the source cannot be read.
+// Reload reads the source again: users may have come, and names and pictures of foods may be others, while
+// stocks and prices of a sale are fixed. It returns a new catalogue and leaves c as it is. Errors:
+// ErrFewerUsers, ErrRenamed and the error of CutOff unless force is set, other foods, or why the source
+// cannot be read.
 func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	fresh, err := Load(ctx, cfg)
 	if err != nil {
 		return nil, err
+	}
+	if here, sale := fresh.Currency(), c.Currency(); here != sale {
+		return nil, fmt.Errorf("its currency is not that of the sale: %s: %q; in the sale it is %q",
+			cfg.source().name(foodTable), here, sale)
 	}
 	if there := firstOther(fresh.foods, c.foods); there != "" {
 		return nil, fmt.Errorf("its foods, stocks or prices are not those of the sale: %s: %s",

@@ -24,7 +24,8 @@ const (
 )
 
 // parseUser makes a user of one row. A rootPassword that is set takes the place of user 1's own.
-func parseUser(at place, fields []string, rootPassword string) (User, error) {
+func parseUser(r *row, rootPassword string) (User, error) {
+	at, fields := r.place, r.fields
 	id, err := wholeNumber(at, "id", fields[0], 1, userIDMax)
 	if err != nil {
 		return User{}, err
@@ -39,7 +40,7 @@ func parseUser(at place, fields []string, rootPassword string) (User, error) {
 	if err := checkText(at, "password", user.Password, passwordBytesMax); err != nil {
 		return User{}, err
 	}
-	user.Document, err = parseDocument(at, fields[3])
+	user.Document, err = parseDocument(at, r.optional(document))
 	return user, err
 }
 
@@ -58,17 +59,17 @@ func parseDocument(at place, text string) (Document, error) {
 	return Document(n + 1), err
 }
 
-func parseFood(at place, fields []string) (food Food, err error) {
+// parseFood makes a food of one row. Its price is in the minor unit of the currency, "" for none.
+func parseFood(r *row, currency string) (food Food, err error) {
+	at, fields := r.place, r.fields
 	if food.ID, err = wholeNumber(at, "id", fields[0], 1, foodsMax); err != nil {
 		return Food{}, err
 	}
 	if food.Stock, err = wholeNumber(at, "stock", fields[1], 0, amountMax); err != nil {
 		return Food{}, err
 	}
-	if food.Price, err = wholeNumber(at, "price", fields[2], 0, amountMax); err != nil {
-		return Food{}, err
-	}
-	return food, nil
+	food.Price, err = parsePrice(at, fields[2], currency)
+	return food, err
 }
 
 func wholeNumber(at place, column, text string, least, most int64) (int64, error) {
@@ -92,28 +93,47 @@ func checkText(at place, column, text string, bytesMax int) error {
 // foodRow is a food that remembers where it was read.
 type foodRow struct {
 	Food
+	Goods
 	at place
 }
 
+// foodList is all foods.
+type foodList struct {
+	foods    []Food
+	goods    goodsList
+	pictures []Picture
+}
+
 // readFoods returns the foods by id. They may be in any order in the source.
-func readFoods(ctx context.Context, src source) ([]Food, error) {
+func readFoods(ctx context.Context, src source) (foodList, error) {
 	var rows []foodRow
-	err := src.rows(ctx, foodTable, func(at place, fields []string) error {
+	var reader goodsReader
+	err := src.rows(ctx, foodTable, func(r *row) error {
 		if len(rows) == foodsMax {
-			return fmt.Errorf("%v: more than %d foods; remove some", at, foodsMax)
+			return fmt.Errorf("%v: more than %d foods; remove some", r, foodsMax)
 		}
-		food, err := parseFood(at, fields)
-		rows = append(rows, foodRow{food, at})
+		goods, err := reader.read(r)
+		if err != nil {
+			return err
+		}
+		food, err := parseFood(r, reader.currency)
+		rows = append(rows, foodRow{food, goods, r.place})
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return foodList{}, err
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("%v: no foods; add at least one", src)
+		return foodList{}, fmt.Errorf("%v: no foods; add at least one", src)
 	}
 	slices.SortStableFunc(rows, func(a, b foodRow) int { return cmp.Compare(a.ID, b.ID) })
-	return contiguous(rows)
+	list := foodList{pictures: reader.pictures, goods: goodsList{Currency: reader.currency}}
+	if list.foods, err = contiguous(rows); err == nil && reader.textBytes > 0 {
+		for _, row := range rows {
+			list.goods.Foods = append(list.goods.Foods, row.Goods)
+		}
+	}
+	return list, err
 }
 
 // contiguous returns the foods of sorted rows. Their ids must be 1, 2, 3 and so on.

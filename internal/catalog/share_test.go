@@ -58,6 +58,7 @@ func TestFileIsSealed(t *testing.T) {
 
 func TestMapRefusesABadImage(t *testing.T) {
 	good := mustLoad(t, builtInConfig(10)).image
+	const unmatched = "cannot map catalogue file: catalogue image of %d bytes does not match its header"
 	tests := []struct {
 		name   string
 		damage func(image []byte) []byte
@@ -68,9 +69,9 @@ func TestMapRefusesABadImage(t *testing.T) {
 		{"magic", func(image []byte) []byte { image[0]++; return image },
 			"cannot map catalogue file: not a catalogue image"},
 		{"cut", func(image []byte) []byte { return image[:len(image)-1] },
-			"cannot map catalogue file: catalogue image of 2160 bytes does not match its header"},
+			fmt.Sprintf(unmatched, len(good)-1)},
 		{"longer", func(image []byte) []byte { return append(image, 0) },
-			"cannot map catalogue file: catalogue image of 2162 bytes does not match its header"},
+			fmt.Sprintf(unmatched, len(good)+1)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

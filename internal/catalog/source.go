@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -25,8 +27,7 @@ func (c Config) Source() string { return c.source().String() }
 // BuiltIn reports whether the catalogue is the built-in one.
 func (c Config) BuiltIn() bool { return c.DB.Host == "" && c.Dir == "" }
 
-// A source gives the rows of the two tables. Each row comes with its place and with its fields as text in
-// the order of the table's columns; fields is valid only until visit returns.
+// A source gives the rows of the two tables.
 type source interface {
 	String() string
 	name(t table) string // of the table or its file, for people
@@ -54,29 +55,46 @@ func (s *tolerant) rows(ctx context.Context, t table, visit rowVisitor) error {
 	return err
 }
 
-type rowVisitor func(at place, fields []string) error
+// rowVisitor gets a row, which is valid only until it returns.
+type rowVisitor func(r *row) error
+
+// row is a row of a table as text.
+type row struct {
+	place
+	columns []string // those of the table, then the optional ones that the source has
+	fields  []string
+}
+
+// row makes room for rows with these optional columns.
+func (t table) row(name string, optional ...string) *row {
+	columns := append(slices.Clip(t.columns), optional...)
+	return &row{place: place{table: name}, columns: columns, fields: make([]string, len(columns))}
+}
+
+// optional returns a field that the source may leave out, "" then.
+func (r *row) optional(column string) string {
+	if i := slices.Index(r.columns, column); i >= 0 {
+		return r.fields[i]
+	}
+	return ""
+}
 
 // table is one of the two tables of the contest.
 type table struct {
 	name     string
 	columns  []string
-	optional string // one more column, which a source may leave out; its field is "" then
+	optional *regexp.Regexp // further columns, which a source may leave out
+	others   string         // what to write for them, for people
 }
 
-// fields makes room for the fields of a row: all columns, then the optional one.
-func (t table) fields() []string { return make([]string, len(t.columns)+1) }
-
-// column is the name of a field.
-func (t table) column(i int) string {
-	if i == len(t.columns) {
-		return t.optional
-	}
-	return t.columns[i]
-}
+const document = "document"
 
 var (
-	userTable = table{name: "user", columns: []string{"id", "name", "password"}, optional: "document"}
-	foodTable = table{name: "food", columns: []string{"id", "stock", "price"}}
+	userTable = table{name: "user", columns: []string{"id", "name", "password"},
+		optional: regexp.MustCompile("^" + document + "$")}
+	foodTable = table{name: "food", columns: []string{"id", "stock", "price"}, optional: goodsColumn,
+		others: ", and if you like name, description, unit (each also with a language, as in name.en), image " +
+			"and currency"}
 )
 
 // place is the place of a row, for people who have to fix it: "users.csv:17".
@@ -103,7 +121,8 @@ func (c Config) source() source {
 // checks users against each other. An error of visit ends the reading and is returned as it is.
 func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, error) {
 	src := &tolerant{source: cfg.source()}
-	return read(ctx, src, cfg.RootPassword, func(_ place, user User) error { return visit(user) })
+	list, err := read(ctx, src, cfg.RootPassword, func(_ place, user User) error { return visit(user) })
+	return list.foods, err
 }
 
 // Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes,
@@ -123,14 +142,14 @@ func Load(ctx context.Context, cfg Config) (*Catalog, error) {
 func load(ctx context.Context, from source, rootPassword string) (*Catalog, error) {
 	src := &tolerant{source: from}
 	packer := newPacker()
-	foods, err := read(ctx, src, rootPassword, packer.add)
+	list, err := read(ctx, src, rootPassword, packer.add)
 	if err != nil {
 		return nil, err
 	}
 	if !packer.hasRoot {
 		return nil, fmt.Errorf("%v: user 1 is missing; add user 1 named %s", src, rootName)
 	}
-	image, err := packer.finish(foods)
+	image, err := packer.finish(list)
 	if err != nil {
 		return nil, err
 	}
@@ -138,33 +157,32 @@ func load(ctx context.Context, from source, rootPassword string) (*Catalog, erro
 	if err != nil {
 		return nil, err
 	}
-	c.root, c.others, c.cutOff = packer.root, packer.others, src.cutOff
+	c.root, c.others, c.cutOff, c.pictures = packer.root, packer.others, src.cutOff, list.pictures
 	return c, nil
 }
 
 func read(
 	ctx context.Context, src source, rootPassword string, visit func(place, User) error,
-) ([]Food, error) {
-	foods, err := readFoods(ctx, src)
-	if err != nil {
-		return nil, err
+) (list foodList, err error) {
+	if list, err = readFoods(ctx, src); err != nil {
+		return foodList{}, err
 	}
 	users := 0
-	err = src.rows(ctx, userTable, func(at place, fields []string) error {
+	err = src.rows(ctx, userTable, func(r *row) error {
 		if users++; users > usersMax {
-			return fmt.Errorf("%v: more than %d users; remove some", at, usersMax)
+			return fmt.Errorf("%v: more than %d users; remove some", r, usersMax)
 		}
-		user, err := parseUser(at, fields, rootPassword)
+		user, err := parseUser(r, rootPassword)
 		if err != nil {
 			return err
 		}
-		return visit(at, user)
+		return visit(r.place, user)
 	})
 	if err != nil {
-		return nil, err
+		return foodList{}, err
 	}
 	if users == 0 {
-		return nil, fmt.Errorf("%v: no users; add at least user 1 named %s", src, rootName)
+		return foodList{}, fmt.Errorf("%v: no users; add at least user 1 named %s", src, rootName)
 	}
-	return foods, nil
+	return list, nil
 }

@@ -62,6 +62,7 @@ var libraries = []struct {
 	{[]string{"github.com/prometheus"}, []string{"internal/observe", "internal/proc", "internal/rooms/push"}},
 	{[]string{"github.com/centrifugal"}, []string{"internal/rooms/push", "scripts/chat"}},
 	{[]string{"github.com/valyala/fasthttp"}, []string{"handlers", "internal/serve", "scripts/bench"}},
+	{[]string{"golang.org/x/image"}, []string{"internal/rooms/images"}},
 	{[]string{"github.com/chromedp"}, nil}, // tests
 	{[]string{"github.com/pb33f", "go.yaml.in/yaml"}, []string{"internal/openapi"}},
 	{[]string{"database/sql", "github.com/go-sql-driver/mysql"},
