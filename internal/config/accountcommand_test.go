@@ -28,8 +28,9 @@ func TestParseAccount(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"":                    "a verb is missing\n" + accountVerbs.help(),
-		"open":                `"open" is no verb of flashsale account; say list, reset or close (flashsale account -h)`,
+		"": "a verb is missing\n" + accountVerbs.help(),
+		"open": `"open" is no verb of flashsale account; say list, reset or close ` +
+			`(flashsale account -h)`,
 		"list ann":            `unexpected argument "ann" (-h lists all flags)`,
 		"reset":               "say flashsale account reset USER [flags]",
 		"close -redis x":      "say flashsale account close USER [flags]",

@@ -55,8 +55,8 @@ func (v *verbs) choose(args []string, out io.Writer) (chosen verb, object string
 	case name == "":
 		return chosen, "", nil, errors.New("a verb is missing\n" + v.help())
 	case i < 0:
-		return chosen, "", nil, fmt.Errorf("%q is no verb of flashsale %s; %s (flashsale %[2]s -h)", name, v.command,
-			Suggest(name, names))
+		return chosen, "", nil, fmt.Errorf("%q is no verb of flashsale %s; %s (flashsale %[2]s -h)",
+			name, v.command, Suggest(name, names))
 	}
 	chosen = v.list[i]
 	if chosen.object == "" {
