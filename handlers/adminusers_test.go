@@ -93,7 +93,7 @@ func TestResetPassword(t *testing.T) {
 		s.expect(t, 0, "POST", "/login", login("Alice", "password"), 403, authFail)
 		token = s.expectSession(t, "/login", login("Alice", "password two"), 200, first, "Alice")
 
-		status, body, _ := s.call(t, 1, "PUT", path, `{"password":null,"unknown":1}`)
+		status, body, _ := s.call(t, 1, "PUT", path, `{"password":null}`)
 		made := regexp.MustCompile(`^{"password":"([A-Z2-7]{26})"}$`).FindStringSubmatch(body)
 		if status != 200 || made == nil {
 			t.Fatalf("%d %s", status, body)
@@ -101,7 +101,7 @@ func TestResetPassword(t *testing.T) {
 		s.expect(t, 0, "GET", "/orders", "", 401, invalidToken, "Access-Token", token)
 		s.expectSession(t, "/login", login("Alice", made[1]), 200, first, "Alice")
 
-		for body, want := range badBodies(`{"password":"password two"}`) {
+		for body, want := range strictBodies(`{"password":"password two"}`, "password") {
 			s.expect(t, 1, "PUT", path, body, 400, want)
 		}
 		for _, body := range []string{`{"password":1}`, `{"password":true}`, `{"password":"null \ud800"}`} {
@@ -111,7 +111,7 @@ func TestResetPassword(t *testing.T) {
 		s.expect(t, 1, "PUT", path, `{"password":""}`, 400, badPassword)
 		s.expect(t, 1, "PUT", "/admin/users/user2/password", makeOne, 403, catalogueUser)
 		for _, user := range []string{"nobody", "99", "2147483649", "99999999999"} {
-			s.expect(t, 1, "PUT", "/admin/users/"+user+"/password", makeOne, 404, string(errUserNotFound.body))
+			s.expect(t, 1, "PUT", "/admin/users/"+user+"/password", makeOne, 404, string(nobody(user).body))
 		}
 		s.expectSession(t, "/login", login("Alice", made[1]), 200, first, "Alice")
 	})
@@ -144,7 +144,7 @@ func TestCloseAccount(t *testing.T) {
 		s.expect(t, 1, "DELETE", "/admin/users/2", "", 403, catalogueUser)
 		s.expect(t, 1, "DELETE", "/admin/users/root", "", 403, catalogueUser)
 		for _, user := range []string{"nobody", "99", "2147483649", "99999999999"} {
-			s.expect(t, 1, "DELETE", "/admin/users/"+user, "", 404, string(errUserNotFound.body))
+			s.expect(t, 1, "DELETE", "/admin/users/"+user, "", 404, string(nobody(user).body))
 		}
 	})
 }

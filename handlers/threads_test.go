@@ -228,7 +228,7 @@ func TestManyMembers(t *testing.T) {
 		_, started, _ := s.call(t, 2, "POST", "/threads", `{"participants":[],"group":true}`)
 		id, _, _ := strings.Cut(strings.TrimPrefix(started, `{"thread_id":"`), `"`)
 		path := "/threads/" + id + "/members"
-		for body, want := range badBodies(`{"users":[3]}`) {
+		for body, want := range strictBodies(`{"users":[3]}`, "users", "role") {
 			s.expect(t, 2, "PUT", path, body, 400, want)
 		}
 		for _, body := range []string{`{"users":3}`, `{"users":[null]}`, `{"users":null}`, `{"role":"owner"}`,
