@@ -191,10 +191,9 @@ func TestSlowClient(t *testing.T) {
 			st.write(t, club, content)
 			count++
 		}
-		time.Sleep(5 * time.Millisecond)
+		good.saw(fmt.Sprintf("%d %s", count, content))
 		return s.cfg.Figures.PushDropped.Value() > 0
 	})
-	good.saw(fmt.Sprintf("%d %s", count, content))
 }
 
 func TestIdleClientIsSentToPolling(t *testing.T) {
