@@ -184,7 +184,8 @@ func (q *inquiry) mark(list *blocklist.List) (listed []string) {
 // malformedDocument is the failure for a line of CSV, or an element of an array, that is no document. Both
 // count from 1.
 func malformedDocument(line int) *failure {
-	return newFailure(400, "MALFORMED_DOCUMENT", fmt.Sprintf("第%d行不是证件号", line))
+	return inBoth(400, "MALFORMED_DOCUMENT", fmt.Sprintf("第%d行不是证件号", line),
+		fmt.Sprintf("Line %d is not the number of a document.", line))
 }
 
 // describe answers with the facts about the newest list.

@@ -51,8 +51,9 @@ func unknownField(name []byte, members []member) *failure {
 	for _, m := range members {
 		known = append(known, m.name)
 	}
-	return newFailure(400, "UNKNOWN_FIELD",
-		fmt.Sprintf("未知字段：%s；可用字段：%s", string(shown), strings.Join(known, "、")))
+	return inBoth(400, "UNKNOWN_FIELD",
+		fmt.Sprintf("未知字段：%s；可用字段：%s", string(shown), strings.Join(known, "、")),
+		fmt.Sprintf("There is no field %s here; there are %s.", string(shown), strings.Join(known, ", ")))
 }
 
 // readContestBody reads the members of a JSON object and ignores all others, as the calls of the contest do.

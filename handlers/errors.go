@@ -17,22 +17,32 @@ import (
 	"flashsale/redisx"
 )
 
-// failure is an error reply: a status and its ready-made body.
+// failure is an error reply: a status and its ready-made bodies.
 type failure struct {
-	status int
-	body   []byte
+	status  int
+	body    []byte
+	english []byte
 }
 
+// newFailure makes an error reply. Its English message stands in the table english.
 func newFailure(status int, code, message string) *failure {
-	text, _ := json.Marshal(message) // a string can always be written
-	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%s}`, code, text)}
+	return inBoth(status, code, message, english[code])
+}
+
+// inBoth makes an error reply whose messages are made for it.
+func inBoth(status int, code, chinese, english string) *failure {
+	body := func(message string) []byte {
+		text, _ := json.Marshal(message) // a string can always be written
+		return fmt.Appendf(nil, `{"code":%q,"message":%s}`, code, text)
+	}
+	return &failure{status, body(chinese), body(english)}
 }
 
 // nobody is errUserNotFound with the text for which there is no user: a call may name many.
 func nobody(text string) *failure {
 	const longest = 128 // bytes of a name
-	message, _ := json.Marshal("用户不存在：" + strings.ToValidUTF8(text[:min(len(text), longest)], ""))
-	return &failure{errUserNotFound.status, fmt.Appendf(nil, `{"code":"USER_NOT_FOUND","message":%s}`, message)}
+	text = strings.ToValidUTF8(text[:min(len(text), longest)], "")
+	return inBoth(errUserNotFound.status, "USER_NOT_FOUND", "用户不存在："+text, "There is no such user: "+text)
 }
 
 var (

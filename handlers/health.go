@@ -81,7 +81,7 @@ func writesRefused(err error) *failure {
 	if err != nil {
 		return failureOf(err)
 	}
-	return &failure{status: errUnavailable.status, body: body}
+	return &failure{errUnavailable.status, body, body}
 }
 
 // readyInterval is the shortest time between two checks of Redis for /readyz, which anybody may call.

@@ -66,8 +66,8 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 
 // replyLacking refuses an order and names the foods of which too few pieces are left.
 func replyLacking(ctx *fasthttp.RequestCtx, lacking *redisx.OutOfStock) {
-	b := slices.Clone(errFoodOutOfStock.body[:len(errFoodOutOfStock.body)-1])
-	b = append(b, `,"details":[`...)
+	body := errFoodOutOfStock.bodyFor(ctx)
+	b := append(slices.Clone(body[:len(body)-1]), `,"details":[`...)
 	for i, lack := range lacking.Lacks {
 		if i > 0 {
 			b = append(b, ',')

@@ -19,7 +19,15 @@ func reply(ctx *fasthttp.RequestCtx, f *failure) {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	}
 	ctx.SetStatusCode(f.status)
-	replyRaw(ctx, f.body)
+	replyRaw(ctx, f.bodyFor(ctx))
+}
+
+// bodyFor returns the body in the client's language.
+func (f *failure) bodyFor(ctx *fasthttp.RequestCtx) []byte {
+	if prefersEnglish(string(ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage))) {
+		return f.english
+	}
+	return f.body
 }
 
 // keepPrivate forbids caches to keep the reply, and browsers to guess its type. The token is in a header of

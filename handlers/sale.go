@@ -265,7 +265,8 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 
 // tooFewLeft is the failure for taking back more pieces than are left.
 func tooFewLeft(left, wanted int64) *failure {
-	return newFailure(409, "TOO_FEW_LEFT", fmt.Sprintf("只剩 %d 件，不能收回 %d 件", left, wanted))
+	return inBoth(409, "TOO_FEW_LEFT", fmt.Sprintf("只剩 %d 件，不能收回 %d 件", left, wanted),
+		fmt.Sprintf("%d pieces are left: %d cannot be taken back.", left, wanted))
 }
 
 // idempotencyKey returns the key of a request, empty for none. Two keys fail: either could count.

@@ -10,9 +10,10 @@ import (
 
 // Error is a code of the errors.
 type Error struct {
-	Code, Message string // no message where that is a pattern
-	Statuses      []string
-	about         string
+	Code     string
+	Messages []string // in Chinese and in English; none where a message is a pattern
+	Statuses []string
+	about    string
 }
 
 // readErrors reads the schemas that have the name of an error code.
@@ -22,7 +23,11 @@ func (d *Description) readErrors() {
 			continue
 		}
 		e := Error{Code: name, about: proxy.Schema().Description}
-		e.Message, _ = constant(proxy.Schema(), "message")
+		if message, found := get(proxy.Schema().Properties, "message"); found {
+			for _, value := range message.Schema().Enum {
+				e.Messages = append(e.Messages, value.Value)
+			}
+		}
 		e.Statuses = statusesOf(name, d.other)
 		for _, c := range d.calls {
 			e.Statuses = append(e.Statuses, statusesOf(name, c.responses)...)

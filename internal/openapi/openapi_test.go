@@ -90,7 +90,7 @@ components:
       type: object
       required: [code, message]
       additionalProperties: false
-      properties: {code: {const: NOT_FOUND}, message: {const: gone}}
+      properties: {code: {const: NOT_FOUND}, message: {enum: [去了, gone]}}
     TOO_BUSY:
       type: object
       required: [code, message]
@@ -190,8 +190,9 @@ func TestParse(t *testing.T) {
 		t.Errorf("calls %+v", d.Calls())
 	}
 	errors := d.Errors()
-	if len(errors) != 2 || errors[0].Code != "NOT_FOUND" || errors[0].Message != "gone" ||
-		strings.Join(errors[0].Statuses, " ") != "404" || errors[1].Message != "" ||
+	if len(errors) != 2 || errors[0].Code != "NOT_FOUND" ||
+		strings.Join(errors[0].Messages, " ") != "去了 gone" ||
+		strings.Join(errors[0].Statuses, " ") != "404" || errors[1].Messages != nil ||
 		strings.Join(errors[1].Statuses, " ") != "404 503" {
 		t.Errorf("errors %+v", errors)
 	}
@@ -231,7 +232,7 @@ func TestPage(t *testing.T) {
 		"for anybody", "<p>Each line is an object:</p>", "<p><code>food</code></p>",
 		"string, at most 9 characters",
 		`<pre tabindex="0">one
-  two</pre>`, `<td lang="zh">gone</td>`} {
+  two</pre>`, `<td><span lang="zh">去了</span><br>gone</td>`} {
 		if !strings.Contains(string(got), part) {
 			t.Errorf("the page has no %q", part)
 		}
