@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"flashsale/internal/catalog"
@@ -74,4 +75,18 @@ func (t *goodsTexts) of(food int) []byte {
 		return nil
 	}
 	return t.foods[food]
+}
+
+// Catalogue writes what the page shows of the foods before anybody has logged in: as GET /foods?details=1
+// without the stock.
+func Catalogue(c *catalog.Catalog) []byte {
+	goods := newGoodsTexts(c)
+	list := []byte{'['}
+	for i, food := range c.Foods() {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = fmt.Appendf(list, `{"id":%d,"price":%d%s}`, food.ID, food.Price, goods.of(i))
+	}
+	return append(list, ']')
 }

@@ -18,7 +18,7 @@ import (
 // withPage has the shop serve the page.
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
-	site, err := web.New(false)
+	site, err := web.New(false, []byte("[]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestPageOverTLS(t *testing.T) {
 // host that could add to the policy adds nothing.
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	site, err := web.New(true)
+	site, err := web.New(true, []byte("[]"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,6 +205,7 @@ func (p *tab) click(selector string) {
 	for clicked := false; !clicked; clicked = eval[bool](p, "clicked") {
 		p.until("a button "+selector, fmt.Sprintf(`(() => { const e = document.querySelector(%q);
 			if (!e || e.disabled || !e.checkVisibility()) return false;
+			e.scrollIntoView({ block: "center" }); // else the header may cover it
 			window.clicked = false;
 			e.addEventListener("click", () => { clicked = true; }, { capture: true, once: true });
 			return true; })()`, selector))

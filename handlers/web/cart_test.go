@@ -35,25 +35,25 @@ func orderIsWhatIsShown(t *testing.T, s *shop) {
 	lost.click(`#foods li[data-food="1"] button[data-count="1"]`)
 	lost.untilText("buy-message", "The server cannot be reached")
 	lost.click(`#foods li[data-food="1"] button[data-count="1"]`)
-	order(lost, "21", "1 × food 1")
+	order(lost, "21", "1 × Spicy noodles")
 
 	late := open(t, s.Address, "buy")
 	late.logIn("user22", "pass22")
 	late.click(`#foods li[data-food="2"] button[data-count="1"]`)
-	late.untilText("cart-items", "1 × food 2")
+	late.untilText("cart-items", "1 × Spicy dumplings")
 	const forget = `for _, cart in ipairs(redis.call('KEYS', 'c_*')) do redis.call('DEL', cart) end return 1`
 	if reply := s.redis.Do(t, `EVAL "`+forget+`" 0`); reply != ":1" {
 		t.Fatal(reply)
 	}
-	order(late, "22", "1 × food 2")
+	order(late, "22", "1 × Spicy dumplings")
 
 	// One that is old is made anew before the server forgets it: a further piece would begin it again.
 	old := open(t, s.Address, "buy")
 	old.logIn("user23", "pass23")
 	old.click(`#foods li[data-food="3"] button[data-count="1"]`)
-	old.untilText("cart-items", "1 × food 3")
+	old.untilText("cart-items", "1 × Spicy fried rice")
 	old.js(`window.clock = Date.now; Date.now = () => window.clock() + 21 * 60_000;`)
 	old.until("a cart of its own", `JSON.parse(sessionStorage.getItem("buyer")).made > window.clock() + 60_000`)
 	old.click(`#foods li[data-food="3"] button[data-count="1"]`)
-	order(old, "23", "2 × food 3")
+	order(old, "23", "2 × Spicy fried rice")
 }

@@ -160,7 +160,7 @@ const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.na
 // Without a chat nothing of it is shown or loaded.
 func chatIsOff(t *testing.T, s *shop) {
 	p := open(t, s.Address, "chat")
-	p.until("the live view", `document.body.dataset.view === "live"`)
+	p.until("the shop", `document.body.dataset.view === "buy"`)
 	p.click("#log-in")
 	if files := eval[string](p, loaded); files != "" {
 		t.Errorf("the page loads %s", files)

@@ -39,7 +39,7 @@ func TestNextSaleOnPage(t *testing.T) {
 	for user, p := range map[string]*tab{"5": ordered, "6": filled} {
 		p.logIn("user"+user, "pass"+user)
 		p.click(`#foods li[data-food="2"] button[data-count="1"]`)
-		p.untilText("cart-items", "1 × food 2")
+		p.untilText("cart-items", "1 × Spicy dumplings")
 	}
 	ordered.click("#order:not(:disabled)")
 	ordered.untilText("buy-message", "Your order is placed.")
@@ -64,7 +64,7 @@ func TestNextSaleOnPage(t *testing.T) {
 			[...document.querySelectorAll("#foods output")].every((e) => e.textContent === "0")`)
 		p.untilNoText("buy-message")
 		p.click(`#foods li[data-food="3"] button[data-count="1"]`)
-		p.untilText("cart-items", "1 × food 3")
+		p.untilText("cart-items", "1 × Spicy fried rice")
 		p.click("#order:not(:disabled)")
 		p.untilText("buy-message", "Your order is placed.")
 	}

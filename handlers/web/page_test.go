@@ -39,7 +39,7 @@ func TestBenchOnPage(t *testing.T) {
 		const colours = new Set();
 		for (let i = 0; i < d.length; i += 4)
 			if (d[i + 3] > 200) colours.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
-		return colours.has(0xc2331a); })()`)
+		return colours.has(0x3346c4); })()`)
 	if !drawn {
 		t.Error("the curve is not drawn in the accent's colour")
 	}
@@ -73,13 +73,13 @@ func TestSaleOpensOnPage(t *testing.T) {
 	p.shoot("countdown")
 	p.logIn("user7", "pass7")
 	p.click(`#foods li[data-food="3"] button[data-count="1"]`)
-	p.untilText("cart-items", "1 × food 3")
+	p.untilText("cart-items", "1 × Spicy fried rice")
 	p.click(`#foods li[data-food="3"] button[data-count="1"]`)
-	p.untilText("cart-items", "2 × food 3")
+	p.untilText("cart-items", "2 × Spicy fried rice")
 	p.click(`#foods li[data-food="5"] button[data-count="1"]`)
-	p.untilText("cart-items", "1 × food 5")
+	p.untilText("cart-items", "1 × Spicy prawns")
 	p.click(`#foods li[data-food="3"] button[data-count="-1"]`)
-	p.untilText("cart-items", "1 × food 3")
+	p.untilText("cart-items", "1 × Spicy fried rice")
 	p.until("a button that counts down", `(() => { const b = document.getElementById("order");
 		return b.disabled && /^Opens in \d\d:\d\d$/.test(b.textContent); })()`)
 	p.shoot("cart")
@@ -93,7 +93,7 @@ func TestSaleOpensOnPage(t *testing.T) {
 	if early > 1 { // a browser rounds
 		t.Errorf("the button is on %v ms before the sale opens", early)
 	}
-	if focus := p.js("return document.activeElement.id"); focus != "receipt-title" {
+	if focus := p.js("return document.activeElement.id"); focus != "receipt-done" {
 		t.Errorf("after the order the focus is on %q", focus)
 	}
 	p.untilText("buy-message", "Your order is placed")
@@ -163,11 +163,11 @@ func TestRootPausesAndRestocks(t *testing.T) {
 	p := open(t, s.Address, "buy")
 	p.logIn("user3", "pass3")
 	p.until("food 2 sold out",
-		`document.querySelector('#foods li[data-food="2"]')?.textContent.includes("sold out") ?? false`)
+		`document.querySelector('#foods li[data-food="2"]')?.classList.contains("gone") ?? false`)
 	p.click(`#foods li[data-food="2"] button[data-count="1"]`)
-	p.untilText("cart-items", "1 × food 2 sold out")
+	p.untilText("cart-items", "1 × Spicy dumplings sold out")
 	p.click("#order:not(:disabled)")
-	p.untilText("buy-message", "There are not enough pieces left.")
+	p.untilText("buy-message", "Not enough left: Spicy dumplings.")
 
 	root := open(t, s.Address, "live")
 	root.logIn("root", rootPassword)

@@ -22,6 +22,8 @@ func TestPage(t *testing.T) {
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
+		{"visitor", visitorBuys}, {"few keys", fewKeys},
+		{"rest", restIsOrdered}, {"language", languageIsChosen}, {"size", pageIsSmall},
 		{"no chat", chatIsOff}, {"docs", docsAreAccessible}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -34,12 +36,12 @@ func orderIsRepeated(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
 	p.logIn("user9", "pass9")
 	p.click(`#foods li[data-food="1"] button[data-count="1"]`)
-	p.untilText("cart-items", "1 × food 1")
+	p.untilText("cart-items", "1 × Spicy noodles")
 	p.js(`const send = window.fetch; window.keys = [];
 		window.fetch = async (path, options) => {
 			const reply = await send(path, options);
-			if (path.startsWith("/orders?")) return window.read(reply);
-			if (path !== "/orders" || options.method !== "POST") return reply;
+			if (path.startsWith("/orders?") && options.method === "GET") return window.read(reply);
+			if (path !== "/orders?details=1" || options.method !== "POST") return reply;
 			window.keys.push(options.headers["Idempotency-Key"]);
 			if (window.keys.length === 1) throw new TypeError("no answer");
 			return window.keys.length === 2 ? window.busy() : reply;
@@ -59,11 +61,11 @@ func orderIsRepeated(t *testing.T, s *shop) {
 	number := s.Sale(t) + "-9"
 	p.untilText("buy-message", "Your order is placed. Its number is "+number)
 	p.untilText("receipt-id", number)
-	p.untilText("receipt-items", "1 × food 1")
+	p.untilText("receipt-items", "1 × Spicy noodles")
 	p.js(`go();`)
 	p.until("the answer of before the order", "Boolean(window.taken)")
 	const shown = `await new Promise((done) => { setTimeout(done); });
-		return [!document.getElementById("receipt").hidden, document.getElementById("receipt-time").textContent,
+		return [document.getElementById("receipt").open, document.getElementById("receipt-time").textContent,
 			document.getElementById("buy-message").dataset.kind].join()`
 	if got := p.js(shown); got != "true,,good" {
 		t.Errorf("a receipt without details is %s", got)
@@ -71,6 +73,7 @@ func orderIsRepeated(t *testing.T, s *shop) {
 	p.js(`taken = go = null; window.read = hold;`)
 	p.until("another question", "Boolean(window.go)")
 	p.js(`window.read = (reply) => reply;`)
+	p.click("#receipt-done")
 	p.click("#log-out")
 	p.js(`go();`)
 	p.until("an answer after logging out", "Boolean(window.taken)")
@@ -104,8 +107,8 @@ func tapsAreKept(t *testing.T, s *shop) {
 		window.tap = (food, count) => document.querySelector(
 			'#foods li[data-food="' + food + '"] button[data-count="' + count + '"]').click();`)
 	if shown := p.js(`tap(1, 1); tap(1, 1); tap(3, 1); tap(3, 1);
-		return document.getElementById("cart-items").textContent`); !strings.Contains(shown, "2 × food 1") ||
-		!strings.Contains(shown, "1 × food 3") {
+		return document.getElementById("cart-items").textContent`); !strings.Contains(shown,
+		"2 × Spicy noodles") || !strings.Contains(shown, "1 × Spicy fried rice") {
 		t.Errorf("after four taps the cart shows %q", shown)
 	}
 	p.untilText("buy-message", "A cart holds at most three pieces.")
@@ -119,11 +122,11 @@ func tapsAreKept(t *testing.T, s *shop) {
 	p.js(`go();`)
 	p.untilText("buy-message", "There is no such food.")
 	p.until("the cart of before", `document.getElementById("cart-items").children.length === 1 &&
-		!document.getElementById("order").disabled && document.getElementById("receipt").hidden`)
+		!document.getElementById("order").disabled && document.getElementById("ordered").hidden`)
 	p.js(`slow = false; refuse = false; tap(2, 1); document.getElementById("order").click();`)
 	p.untilText("receipt-id", s.Sale(t)+"-8")
-	p.untilText("receipt-items", "2 × food 1")
-	p.untilText("receipt-items", "1 × food 2")
+	p.untilText("receipt-items", "2 × Spicy noodles")
+	p.untilText("receipt-items", "1 × Spicy dumplings")
 }
 
 // What a person does wrong is told in words, and a wrong password is not kept in the form.
@@ -148,11 +151,11 @@ func refusalsInWords(t *testing.T, s *shop) {
 	p.click("#login-form .primary")
 	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
 	p.until("a cart that is kept", `sessionStorage.getItem("buyer").includes('"count":1')`)
-	if n := p.js(`return asked.filter((path) => path === "/foods").length`); n != "1" {
-		t.Errorf("a login reads the foods %s times", n)
+	if n := p.js(`return asked.filter((path) => path === "/orders?details=1").length`); n != "1" {
+		t.Errorf("a login reads the orders %s times", n)
 	}
 	p.run(chromedp.Reload())
-	p.untilText("cart-items", "1 × food 4") // a buyer's login and cart outlive a reload
+	p.untilText("cart-items", "1 × Spicy tofu") // a buyer's login and cart outlive a reload
 	p.click("#log-out")
 	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden`)
 	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
@@ -265,9 +268,9 @@ func keyboard(t *testing.T, s *shop) {
 	p.until("foods", `document.querySelectorAll("#foods li").length === 4`)
 	more := chromedp.CSS(`#foods li[data-food="2"] button[data-count="1"]`)
 	p.run(chromedp.Focus(more), chromedp.KeyEvent(" "))
-	p.untilText("cart-items", "1 × food 2")
+	p.untilText("cart-items", "1 × Spicy dumplings")
 	p.run(chromedp.KeyEvent(" ")) // the focus is still there
-	p.untilText("cart-items", "2 × food 2")
+	p.untilText("cart-items", "2 × Spicy dumplings")
 	p.until("what a screen reader says", `document.getElementById("announcer").textContent ===
 		"2 of 3 pieces in the cart"`)
 	p.run(chromedp.Focus(chromedp.CSS("#order")), chromedp.KeyEvent("\r"))

@@ -51,13 +51,14 @@ type Site struct{ files map[string]*File }
 var chatOff, chatOn = []byte(`data-chat="off"`), []byte(`data-chat="on"`)
 
 // New reads the files that are embedded in the program. chat reports whether people can write to each other.
-func New(chat bool) (*Site, error) {
+// catalogue is the file catalogue.json, which tells the page what is sold.
+func New(chat bool, catalogue []byte) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the page: %w", err)
 	}
-	files := map[string][]byte{}
+	files := map[string][]byte{"catalogue.json": catalogue}
 	for _, entry := range entries {
 		body, err := embedded.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {

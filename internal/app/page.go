@@ -11,7 +11,7 @@ func (w *worker) servePage() (part, error) {
 	if !w.cfg.Page() {
 		return part{}, nil
 	}
-	site, err := web.New(w.cfg.Chat)
+	site, err := web.New(w.cfg.Chat, handlers.Catalogue(w.catalog))
 	if err != nil {
 		return part{}, err
 	}

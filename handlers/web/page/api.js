@@ -11,12 +11,12 @@ export let session = null;
 const watchers = [];
 export const onSession = (watch) => watchers.push(watch);
 
-// Refusal is an answer with an error: its status, its code, the message of the server, and the seconds to wait
-// where it names them, else 0.
+// Refusal is an answer with an error: its status, its code, the message of the server, the seconds to wait where it
+// names them, else 0, and its details where it has some.
 export class Refusal extends Error {
-  constructor(status, code, message, wait = 0) {
+  constructor(status, code, message, wait = 0, details = null) {
     super(message);
-    Object.assign(this, { status, code, wait });
+    Object.assign(this, { status, code, wait, details });
   }
 }
 
@@ -46,7 +46,10 @@ export function setCart(cart, items, sale) {
   keep();
 }
 
+let expired = null; // the session that has ended without the buyer
+
 function become(next, why = "") {
+  expired = why === "expired" ? session : null;
   session = next;
   keep();
   watchers.forEach((watch) => watch(session, why));
@@ -73,10 +76,11 @@ export function resume() {
 export const logIn = async (name, password) =>
   enter(await call("POST", "/login", { username: name, password }, {}, null));
 
-// enter begins the login that the server has told.
+// enter begins the login that the server has told. Who comes back after the end of a login finds the cart again.
 export function enter(told) {
-  become({ user: told.user_id, name: told.username, token: told.access_token, cart: "", made: 0, items: [],
-    sale: "" });
+  const { cart, made, items, sale } = expired?.user === told.user_id ? expired :
+    { cart: "", made: 0, items: [], sale: "" };
+  become({ user: told.user_id, name: told.username, token: told.access_token, cart, made, items, sale });
 }
 
 let ending = false; // the tokens of this login: a refusal does not mean that it has expired
@@ -137,7 +141,8 @@ export async function request(method, path, body, headers = {}, login = session)
   if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session && !ending) {
     logOut("expired");
   }
-  throw new Refusal(reply.status, told.code ?? "", told.message ?? "", Number(reply.headers.get("Retry-After")));
+  throw new Refusal(reply.status, told.code ?? "", told.message ?? "", Number(reply.headers.get("Retry-After")),
+    told.details);
 }
 
 // call is request for a reply in JSON; null where it has no body.

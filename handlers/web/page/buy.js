@@ -1,14 +1,18 @@
-// The buyer's view: foods, a cart of at most three pieces, and one order.
+// The shop: foods, a cart of at most three pieces, and one order.
 
 import * as api from "./api.js";
 import { change, isOld, makeCart, withTap } from "./cart.js";
-import { nextChange, now, stateOf } from "./clock.js";
-import { announce, byId, setText, tell, turnOff } from "./dom.js";
-import { build, foods, lack, line, showReceipt, showStock, start as startFoods, totalOf } from "./foods.js";
-import { count as plural, number, span } from "./format.js";
+import { nextChange, now, saidState, stateOf } from "./clock.js";
+import { announce, byId, make, setText, tell, turnOff } from "./dom.js";
+import { build, foods, lack, line, showStock, start as startFoods, stockOf } from "./foods.js";
+import { span } from "./format.js";
+import { amount, nameOf, readGoods, totalOf } from "./goods.js";
+import { open as openLogin } from "./login.js";
 import { tellError } from "./messages.js";
+import * as receipt from "./receipt.js";
 import { backOff } from "./sse.js";
 import { known, onChange } from "./store.js";
+import { say } from "./words.js";
 
 const piecesMax = 3;
 const renewPause = 10_000; // ms between tries to do so
@@ -17,6 +21,7 @@ const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Close
 let order = null; // the user's own
 let saleShown = ""; // id
 let taps = []; // {food, count}: changes of the cart that the server has not confirmed, the oldest first
+let wish = null; // the tap of a visitor, who logs in first
 let ordering = false;
 let loadFailed = false;
 let loadAgain = false; // what comes next reads again
@@ -32,23 +37,28 @@ const message = () => byId("buy-message");
 
 export function start() {
   startFoods();
+  receipt.start();
   byId("order").addEventListener("click", placeOrder);
   byId("foods").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.dataset.food) {
-      tap(button, Number(button.dataset.food), Number(button.dataset.count));
+      tapOn(button);
     }
   });
   byId("cart-toggle").addEventListener("click", () => { // on a phone the cart is one line
     const toggle = byId("cart-toggle");
     toggle.setAttribute("aria-expanded", toggle.getAttribute("aria-expanded") === "false");
   });
-  api.onSession(() => {
+  api.onSession((session) => {
     taps = [];
     order = null;
     loadFailed = false;
     tell(message(), "", "");
     showCart();
+    if (session && wish) {
+      tap(wish.food, wish.count);
+      wish = null;
+    }
   });
   onChange(() => {
     if (byId("view-buy").hidden) {
@@ -94,26 +104,26 @@ const ownOrder = (orders) => orders.find(({ id }) => id.startsWith(saleShown)) ?
 // show is called whenever the view is entered, the login changes while it is shown, or the next sale begins.
 export async function show() {
   byId("buy-welcome").hidden = api.session !== null;
-  byId("buy-shop").hidden = api.session === null;
+  byId("cart").hidden = api.session === null;
   loadAgain = false;
-  if (!api.session) {
-    return;
+  if (api.session) {
+    leaveSale();
   }
-  leaveSale();
   const here = stillHere();
+  const login = api.session;
   try {
-    const [list, orders] = await Promise.all([api.call("GET", "/foods"), api.call("GET", "/orders?details=1")]);
+    const [orders] = await Promise.all([login ? api.call("GET", "/orders?details=1") : [], readGoods()]);
+    build();
     if (here()) {
       order = ownOrder(orders) ?? order; // the list may be older than the order
-      build(list);
-      showCart();
       if (loadFailed) {
         tell(message(), "", "");
       }
       loadFailed = false;
     }
+    showCart();
   } catch (error) {
-    if (here()) {
+    if (login === api.session) {
       tellError(message(), error);
       loadFailed = true;
       setTimeout(() => { loadAgain = true; }, 1000);
@@ -123,21 +133,22 @@ export async function show() {
 
 function showCart() {
   byId("cart-open").hidden = order !== null;
-  byId("receipt").hidden = order === null;
+  byId("ordered").hidden = order === null;
   for (const food of foods) {
     const count = countOf(food.id);
     setText(food.countText, count);
     turnOff(food.less, order !== null || ordering || count === 0);
     turnOff(food.more, order !== null || ordering || pieces() >= piecesMax);
   }
-  showReceipt(order ?? { id: "", items: [], total: 0 });
+  receipt.show(order);
   if (order) {
-    setText(byId("cart-toggle"), `Ordered · ${order.id}`);
+    setText(byId("cart-toggle"), `${say("Ordered")} · ${order.id}`);
     return;
   }
   const items = cart();
-  const total = number(totalOf(items));
-  setText(byId("cart-toggle"), items.length === 0 ? "Cart is empty" : `${plural(pieces(), "piece")} · ${total}`);
+  const total = amount(totalOf(items));
+  setText(byId("cart-toggle"), items.length === 0 ? say("Cart is empty") :
+    `${say("{n} of {max} pieces", { n: pieces(), max: piecesMax })} · ${total}`);
   byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count, lack(food, count))));
   byId("cart-empty").hidden = items.length > 0;
   setText(byId("cart-total"), total);
@@ -153,13 +164,11 @@ export function tick() {
   const at = now();
   const state = stateOf(known.sale, at);
   const next = nextChange(known.sale, at);
-  const left = next ? `${next.what.toLowerCase()} ${span(next.at - at)}` : "";
-  setText(byId("buy-state"), state !== "scheduled" ? [`The sale is ${state}`, left].filter(Boolean).join(", ") :
-    left ? `The sale ${left}` : "The sale is not open yet");
+  setText(byId("buy-state"), saidState(known.sale, at));
   const button = byId("order");
   button.disabled = state !== "open" || pieces() === 0;
-  setText(button, ordering ? "One moment…" : state === "open" ? "Order" :
-    state === "scheduled" && next ? `Opens in ${span(next.at - at)}` : orderTexts[state] ?? "Order");
+  setText(button, ordering ? say("One moment…") : state === "open" ? say("Order") :
+    state === "scheduled" && next ? `${say("Opens in")} ${span(next.at - at)}` : say(orderTexts[state] ?? "Order"));
 }
 
 // act has a change or an order wait for those before it, and shows what it fails with. Taps after a change that
@@ -178,22 +187,35 @@ function act(does) {
       api.setCart("", login.items, saleShown);
     }
     tellError(message(), error);
+    if (error.code === "FOOD_OUT_OF_STOCK") {
+      offerRest(error);
+    }
   }).then(showCart);
   showCart();
   return calls;
 }
 
-// tap counts at once, and is sent when the changes before it are made. What cannot be done is told.
-function tap(button, food, count) {
-  if (button.getAttribute("aria-disabled") !== "true") {
-    taps.push({ food, count });
-    announce(`${pieces()} of ${piecesMax} pieces in the cart`);
-    act(sendTaps);
+// tapOn takes a tap on + or −. A visitor logs in first. What cannot be done is told.
+function tapOn(button) {
+  const food = Number(button.dataset.food);
+  const count = Number(button.dataset.count);
+  if (!api.session) {
+    wish = count > 0 ? { food, count } : null;
+    openLogin();
+  } else if (button.getAttribute("aria-disabled") !== "true") {
+    tap(food, count);
   } else if (order) {
-    tell(message(), "", "You have ordered already: each user orders once.");
+    tell(message(), "", say("You have ordered already: each user orders once."));
   } else if (count > 0 && !ordering) {
-    tell(message(), "", "A cart holds at most three pieces.");
+    tell(message(), "", say("A cart holds at most three pieces."));
   }
+}
+
+// tap counts at once, and is sent when the changes before it are made.
+function tap(food, count) {
+  taps.push({ food, count });
+  announce(say("{n} of {max} pieces in the cart", { n: pieces(), max: piecesMax }));
+  act(sendTaps);
 }
 
 // renew keeps the server from forgetting a cart that waits for the opening. Where it fails, the order tries again.
@@ -221,6 +243,28 @@ async function sendTaps() {
   }
 }
 
+// offerRest names the foods of a refused order that lack pieces, and offers to order the others.
+function offerRest({ details }) {
+  const left = (food) => details?.find(({ food_id: id }) => id === food)?.stock ?? stockOf(food);
+  const lacking = cart().filter(({ food, count }) => left(food) < count);
+  if (lacking.length === 0) {
+    return;
+  }
+  const less = lacking.map(({ food, count }) => ({ food, count: left(food) - count }));
+  const names = lacking.map(({ food }) => nameOf(food)).join(", ");
+  tell(message(), "bad", say("Not enough left: {names}.", { names }));
+  if (less.reduce((sum, { count }) => sum + count, pieces()) === 0) {
+    return;
+  }
+  const rest = make("button", { type: "button" }, say("Order the rest"));
+  rest.addEventListener("click", () => {
+    less.forEach(({ food, count }) => tap(food, count));
+    placeOrder();
+    byId("order").focus();
+  });
+  message().append(" ", rest);
+}
+
 // placeOrder orders the cart that is shown, and nothing where a change of it has failed.
 async function placeOrder() {
   if (ordering) {
@@ -246,10 +290,15 @@ async function sendOrder(madeAgain = false) {
   }
   const { cart: id, items } = api.session;
   try {
-    const placed = await api.insist("POST", "/orders", { cart_id: id }, (attempt) => here() && tell(message(), "",
-      `No answer yet. Asking again for the same order, attempt ${attempt + 1}: it is placed once at most.`));
+    const placed = await api.insist("POST", "/orders?details=1", { cart_id: id }, (attempt) => {
+      if (here()) {
+        const text = say("No answer yet. Asking again for the same order, attempt {n}: it is placed once at most.",
+          { n: attempt + 1 });
+        tell(message(), "", text);
+      }
+    });
     if (here()) {
-      tell(message(), "good", `Your order is placed. Its number is ${placed.id}.`);
+      tell(message(), "good", say("Your order is placed. Its number is {id}.", { id: placed.id }));
       receive({ id: placed.id, items: items.map(({ food, count }) => ({ food_id: food, count })),
         total: totalOf(items) });
     }
@@ -267,13 +316,13 @@ async function sendOrder(madeAgain = false) {
   readOrder();
 }
 
-// receive takes the order and has the keyboard go on at the receipt: the button that had the focus is gone.
+// receive takes the order and shows its receipt.
 function receive(placed) {
   const first = order === null;
   order = placed;
   showCart();
   if (first) {
-    byId("receipt-title").focus({ preventScroll: true });
+    receipt.open();
   }
 }
 

@@ -1,6 +1,8 @@
 // The server's time. The clock of this machine may be wrong, and may be set while the page is open; so the
 // page counts from its own start and learns the difference from the times that the server tells.
 
+import { say } from "./words.js";
+
 const samplesMax = 10;
 const samples = []; // server's time less the time since the page's start, in ms
 
@@ -28,14 +30,34 @@ export function stateOf(sale, at) {
   return sale.state;
 }
 
+// shownState is the state that people see: an open sale without pieces is sold out.
+export function shownState(sale, at) {
+  const state = stateOf(sale, at);
+  return state === "open" && sale.pieces_left === 0 && sale.pieces_sold > 0 ? "sold-out" : state;
+}
+
+const sentences = {
+  scheduled: "The sale has not opened yet",
+  open: "The sale is open",
+  paused: "The sale is paused",
+  closed: "The sale is closed",
+  "sold-out": "Everything is sold out",
+};
+
+// saidState is that state as a sentence.
+export function saidState(sale, at) {
+  const state = shownState(sale, at);
+  return say(sentences[state] ?? state);
+}
+
 // nextChange is the time of the next change by the clock, and what it is; null for none.
 export function nextChange(sale, at) {
   const state = stateOf(sale, at);
   if (state === "scheduled" && sale.opens_at) {
-    return { what: "Opens in", at: Date.parse(sale.opens_at) };
+    return { what: say("Opens in"), at: Date.parse(sale.opens_at) };
   }
   if ((state === "open" || state === "paused") && sale.closes_at) {
-    return { what: "Closes in", at: Date.parse(sale.closes_at) };
+    return { what: say("Closes in"), at: Date.parse(sale.closes_at) };
   }
   return null;
 }

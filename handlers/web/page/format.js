@@ -1,9 +1,12 @@
 // Numbers and times as people read them.
 
-const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
-const second = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
-const minute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+import { language } from "./words.js";
+
+const region = { en: "en-GB" }[language] ?? language;
+const whole = new Intl.NumberFormat(region, { maximumFractionDigits: 0 });
+const second = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat(region, { timeStyle: "short" });
+const minute = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "short" });
 
 export const number = (n) => (n === null || n === undefined ? "–" : whole.format(n));
 
@@ -53,8 +56,8 @@ export function span(ms) {
 
 // wait is a number of seconds to wait, rounded up to what people read.
 export function wait(seconds) {
-  const [unit, thing] = [[3600, "hour"], [60, "minute"]].find(([least]) => seconds >= 2 * least) ?? [1, "second"];
-  return count(Math.ceil(seconds / unit), thing);
+  const [size, unit] = [[3600, "hour"], [60, "minute"]].find(([least]) => seconds >= 2 * least) ?? [1, "second"];
+  return new Intl.NumberFormat(region, { style: "unit", unit, unitDisplay: "long" }).format(Math.ceil(seconds / size));
 }
 
 // localInput is the value of an input of a date and a time, in the zone of this browser; "" for no time.

@@ -2,19 +2,15 @@
 
 import { isRoot } from "./api.js";
 import { chart } from "./charts.js";
-import { nextChange, now, stateOf } from "./clock.js";
+import { nextChange, now, saidState, shownState } from "./clock.js";
 import { announce, bars, byId, make, setFigure, setText } from "./dom.js";
 import { latency, number, span, time } from "./format.js";
+import { nameOf } from "./goods.js";
 import { refusals } from "./messages.js";
 import { onChange, refusedByCode } from "./store.js";
+import { say } from "./words.js";
 
-const headlines = {
-  scheduled: "The sale has not opened yet",
-  open: "The sale is open",
-  paused: "The sale is paused",
-  closed: "The sale is closed",
-};
-const names = { scheduled: "Scheduled", open: "Open", paused: "Paused", closed: "Closed" };
+const names = { scheduled: "Scheduled", open: "Open", paused: "Paused", closed: "Closed", "sold-out": "Sold out" };
 const lowPart = 0.1; // of a full cell: below it the cell has another colour
 const fewCells = 12; // up to here they are large on a wall
 const denseCells = 300; // from here on cells are small and have no number of their own
@@ -45,6 +41,9 @@ export function show(known) {
     showState(known.sale);
     showSale(known.sale);
   }
+  const top = isRoot() ? known.top : null;
+  byId("top-card").hidden = !top;
+  bars(byId("top-keys"), (top ?? []).map(({ key, hits }) => [key, hits]), number);
   if (byId("view-live").hidden) {
     return;
   }
@@ -55,33 +54,31 @@ export function show(known) {
     byId("no-refusals").hidden = refused.length > 0;
     bars(byId("refusals"), refused, number);
   }
-  const top = isRoot() ? known.top : null;
-  byId("top-card").hidden = !top;
-  bars(byId("top-keys"), (top ?? []).map(({ key, hits }) => [key, hits]), number);
 }
 
 function showState(sale) {
   const at = now();
-  const state = stateOf(sale, at);
+  const state = shownState(sale, at);
   const next = nextChange(sale, at);
-  setText(byId("state"), names[state] ?? state);
+  const name = say(names[state] ?? state);
+  setText(byId("state"), name);
   byId("state").dataset.state = state;
-  setText(byId("headline"), next ? next.what : headlines[state] ?? state);
+  setText(byId("headline"), next && state !== "sold-out" ? next.what : saidState(sale, at));
   setText(byId("countdown"), next ? span(next.at - at) : "");
   byId("countdown").hidden = !next;
   if (state !== lastState) {
     if (lastState !== "") {
-      announce(headlines[state] ?? state);
+      announce(saidState(sale, at));
     }
     lastState = state;
-    document.title = `${names[state] ?? state} · flashsale`;
+    document.title = `${name} · flashsale`;
   }
 }
 
 function showSale(sale) {
   setText(byId("sale-id"), sale.id);
-  showTime("opens", sale.opens_at, sale.state === "scheduled" ? "when opened by hand" : "");
-  showTime("closes", sale.closes_at, sale.state === "closed" ? "" : "when closed by hand");
+  showTime("opens", sale.opens_at, sale.state === "scheduled" ? say("when opened by hand") : "");
+  showTime("closes", sale.closes_at, sale.state === "closed" ? "" : say("when closed by hand"));
   setFigure(byId("orders"), number(sale.orders));
   setFigure(byId("left"), number(sale.pieces_left));
   setFigure(byId("sold"), number(sale.pieces_sold));
@@ -91,9 +88,9 @@ function showSale(sale) {
 // slicesText tells that a part of the sale is away, or does not follow a change yet.
 function slicesText({ slices_away: away, slices_behind: behind }) {
   if (away) {
-    return "A part of the sale is away: some buyers cannot order, and its pieces and orders are those of before.";
+    return say("A part of the sale is away: some buyers cannot order, and its pieces and orders are those of before.");
   }
-  return behind ? "The last change has not reached every part of the sale yet." : "";
+  return behind ? say("The last change has not reached every part of the sale yet.") : "";
 }
 
 function showTime(id, at, otherwise) {
@@ -105,27 +102,29 @@ function showTime(id, at, otherwise) {
 const peakOf = ({ seconds, orders, saleFrom }) => Math.max(0, ...orders.filter((_, i) => seconds[i] >= saleFrom));
 
 function showPace(known) {
-  paceChart ??= chart(byId("pace-chart"), { mark: () => known.saleFrom, markText: "Next sale" });
+  paceChart ??= chart(byId("pace-chart"), { mark: () => known.saleFrom, markText: say("Next sale") });
   paceChart.setData([known.seconds, known.orders]);
   const pace = known.pace;
   if (!pace) {
     return;
   }
-  byId("pace-chart").setAttribute("aria-label", `Orders per second over the last ten minutes: now ${pace.orders}, ` +
-    `at most ${peakOf(known)}`);
+  byId("pace-chart").setAttribute("aria-label", 
+    say("Orders per second over the last ten minutes: now {n}, at most {peak}",
+      { n: pace.orders, peak: peakOf(known) }));
   setFigure(byId("rate"), number(pace.orders));
-  setText(byId("peak"), `Peak ${number(peakOf(known))}`);
-  setText(byId("scope"), scopes[pace.orders_of] ?? scopes.sale);
+  setText(byId("peak"), say("Peak {n}", { n: number(peakOf(known)) }));
+  setText(byId("scope"), say(scopes[pace.orders_of] ?? scopes.sale));
   setFigure(byId("p50"), latency(pace.p50_ms));
   setFigure(byId("p99"), latency(pace.p99_ms));
   setFigure(byId("connections"), number(pace.connections));
   if (pace.redis === null) { // it has not answered yet
     return;
   }
-  setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
+  setText(byId("redis"), say(pace.redis === "up" ? "Up" : "Away"));
   byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
   const lag = number(pace.ledger_lag);
-  setFigure(byId("ledger"), pace.ledger_lag === null ? "Off" : `${lag} behind`, Math.max(6, lag.length)); // two lines
+  setFigure(byId("ledger"), pace.ledger_lag === null ? say("Off") : say("{n} behind", { n: lag }),
+    Math.max(6, lag.length)); // two lines
 }
 
 function showStock({ left, full }) {
@@ -141,7 +140,7 @@ function showStock({ left, full }) {
   left.forEach((n, i) => showCell(list.children[i], n, full[i]));
   const gone = left.filter((n) => n === 0).length;
   setText(byId("stock-summary"), left.length === 0 ? "" :
-    `${number(left.length - gone)} of ${number(left.length)} foods in stock`);
+    say("{n} of {all} foods in stock", { n: number(left.length - gone), all: number(left.length) }));
 }
 
 function showCell(cell, n, full) {
@@ -152,6 +151,6 @@ function showCell(cell, n, full) {
   const part = full > 0 ? Math.min(1, n / full) : 0;
   cell.style.setProperty("--part", part);
   cell.dataset.level = n === 0 ? "none" : part <= lowPart ? "low" : "some";
-  cell.title = `Food ${cell.dataset.food}: ${number(n)} left`;
-  setFigure(cell.lastElementChild, n === 0 ? "sold out" : number(n));
+  cell.title = `${nameOf(cell.dataset.food)}: ${say("{n} left", { n: number(n) })}`;
+  setFigure(cell.lastElementChild, n === 0 ? say("sold out") : number(n));
 }

@@ -3,6 +3,7 @@
 import { isRoot, logIn, logOut, onSession, resume } from "./api.js";
 import { announce, byId, setText, tell } from "./dom.js";
 import { tellError } from "./messages.js";
+import { say } from "./words.js";
 
 export function start() {
   const dialog = byId("login");
@@ -17,7 +18,8 @@ export function start() {
   resume();
 }
 
-function open() {
+// open shows the form.
+export function open() {
   tell(byId("login-message"), "", "");
   byId("login").showModal();
 }
@@ -62,10 +64,10 @@ function show(session, why) {
     link.hidden = !isRoot();
   }
   if (before && !session) {
-    announce(ends[why] ?? "You are logged out.");
+    announce(say(ends[why] ?? "You are logged out."));
   }
   if (before || session) {
-    setText(byId("ended"), ends[why] ?? "");
+    setText(byId("ended"), why in ends ? say(ends[why]) : "");
     byId("ended").hidden = !(why in ends);
   }
   before = session;

@@ -1,9 +1,10 @@
-// What the refusals of the server mean, in English. The server's own messages are Chinese.
+// What the refusals of the server mean.
 // texts tell the person who was refused, figures those who see how often that happens.
 
 import { Refusal } from "./api.js";
 import { tell } from "./dom.js";
 import { wait } from "./format.js";
+import { say } from "./words.js";
 
 const texts = {
   ACCOUNTS_FULL: "No more people can register.",
@@ -57,8 +58,8 @@ const texts = {
   USER_NOT_FOUND: "Nobody has this name.",
 };
 
-// reason is the English text for a code; the code itself where it has none here.
-export const reason = (code) => texts[code] ?? code;
+// reason is the text for a code; the code itself where it has none here.
+export const reason = (code) => say(texts[code] ?? code);
 
 // figures are the refusals that the sale is about; anybody sees them.
 const figures = {
@@ -87,17 +88,17 @@ const more = {
 
 // refusals gives [code, n] the texts that a viewer reads.
 export const refusals = (byCode, root) => byCode.filter(([code]) => root || code in figures)
-  .map(([code, n]) => [figures[code] ?? more[code] ?? code, n]);
+  .map(([code, n]) => [say(figures[code] ?? more[code] ?? code), n]);
 
 // reasonOf is what went wrong, in words.
 export function reasonOf(error) {
   if (!(error instanceof Refusal)) {
-    return "The server cannot be reached. Check your connection and try again.";
+    return say("The server cannot be reached. Check your connection and try again.");
   }
   if (error.code === "TOO_MANY_REQUESTS" && error.wait > 0) {
-    return `Too many requests. Try again in ${wait(error.wait)}.`;
+    return say("Too many requests. Try again in {time}.", { time: wait(error.wait) });
   }
-  return reason(error.code) || `The server answers ${error.status}.`;
+  return reason(error.code) || say("The server answers {status}.", { status: error.status });
 }
 
 // tellError shows what went wrong.
