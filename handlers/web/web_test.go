@@ -110,5 +110,5 @@ func TestPageIsPlain(t *testing.T) {
 
 // isForeign reports whether a file is of a library, which is embedded as it is.
 func isForeign(name string) bool {
-	return strings.HasPrefix(name, "uplot") || strings.HasPrefix(name, "centrifuge") || name == "qr.js"
+	return strings.HasPrefix(name, "uplot") || strings.HasPrefix(name, "centrifuge") || name == "lean-qr.js"
 }

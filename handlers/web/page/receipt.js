@@ -4,7 +4,7 @@ import { byId, setText } from "./dom.js";
 import { line } from "./foods.js";
 import { time } from "./format.js";
 import { amount } from "./goods.js";
-import { correction, generate } from "./qr.js";
+import { correction, generate } from "./lean-qr.js";
 import { say } from "./words.js";
 
 let drawn = "";
