@@ -49,6 +49,7 @@ export const words = {
   "Sort by": "排序",
   "In stock first": "有货优先",
   Price: "价格",
+  "A to Z": "名称",
   "Only what is in stock": "只看有货",
   Foods: "食物",
   "Nothing fits.": "没有符合的食物。",
