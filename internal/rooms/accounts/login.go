@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strconv"
 
-	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
 
@@ -53,23 +52,12 @@ func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
 // is not his password, ErrCatalogueUser for another user, ErrTooManyEnded; then the password is as before.
 // After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
 func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
-	if user < redisx.FirstRegistered {
-		return ErrCatalogueUser
-	}
-	new, err := newPassword(new)
+	x, err := a.accountOf(user)
 	if err != nil {
 		return err
 	}
-	names, err := a.Names([]uint32{user})
-	if err != nil {
+	if new, err = newPassword(new); err != nil {
 		return err
-	}
-	x, err := a.account(Fold(names[user]))
-	switch {
-	case err != nil:
-		return err
-	case x.ID != user:
-		return ErrNoUser
 	}
 	if err := a.hashes.check(x.hash, normal(old[:min(len(old), passwordMax+1)])); err != nil {
 		return err
