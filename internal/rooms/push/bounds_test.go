@@ -116,7 +116,13 @@ func testWindow(t *testing.T, kept, reads int) {
 	cfg.MessagesMax = kept
 	s := start(t, cfg)
 	const messages = 1500
+	known := s.histories.get(them)
 	st.write(t, them, slices.Repeat([]string{strings.Repeat("x", 1000)}, messages)...)
+	testkit.Until(t, "the whole log", func() bool { // a line that comes later has the thread read again
+		known.mu.Lock()
+		defer known.mu.Unlock()
+		return known.delivered == messages
+	})
 	st.change(func() { st.threads[them].first = 10 })
 	for range 3 {
 		v, err := s.histories.get(them).after(10)
