@@ -216,6 +216,22 @@ func TestCorruptSnapshotIsRefused(t *testing.T) {
 	}
 }
 
+// A snapshot that is cut short between its mapping and its reading is a fault of that file, not of the process.
+func TestSnapshotCutWhileItIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	save(t, path, csv("1234,123456"), 1)
+	file, err := os.Open(path)
+	testkit.Must(t, err)
+	defer file.Close()
+	mapping, err := unix.Mmap(int(file.Fd()), 0, 2*indexBytes, unix.PROT_READ, unix.MAP_SHARED)
+	testkit.Must(t, err)
+	defer unix.Munmap(mapping)
+	testkit.Must(t, os.Truncate(path, 0))
+	if _, err := viewMapped(mapping); err == nil || !strings.Contains(err.Error(), "changed while it was read") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestListedDoesNotAllocate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv("1234,123456"), 1)

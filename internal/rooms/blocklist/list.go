@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,7 @@ func Open(path string) (*List, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot map snapshot: %w", err)
 	}
-	list, err := view(mapping)
+	list, err := viewMapped(mapping)
 	if err != nil {
 		_ = unix.Munmap(mapping)
 		return nil, fmt.Errorf("%w: %s: %v", ErrCorrupt, path, err)
@@ -69,6 +70,18 @@ func (l *List) Mark(documents []Document, listed []bool) {
 		documents, listed = documents[n:], listed[n:]
 	}
 	runtime.KeepAlive(l)
+}
+
+// viewMapped is view, where the file may be cut short meanwhile: reading beyond its new end is a fault, which
+// would end the process.
+func viewMapped(mapping []byte) (list *List, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("the file changed while it was read: %v", fault)
+		}
+	}()
+	return view(mapping)
 }
 
 // view makes a List of a snapshot's bytes, which must not change afterwards.
