@@ -29,6 +29,15 @@ import "strconv"
 //	                       feed, when it was placed (Unix ms)
 //	orders_<sale>  stream  user, items of each order that is not in     for ever    order.lua, orderstream
 //	                       the ledger yet; only where one is kept
+//	holds_<sale>   zset    user -> when the hold of the order ends; these   for ever    order_held.lua,
+//	                       four only with held orders                                   held/rules.lua
+//	released_<sale> hash   "user-number" -> an order that was released;    for ever    held/rules.lua
+//	                       user -> how many orders the user has had
+//	payments_<sale> hash   id -> user, number, amount, state               for ever    held/rules.lua
+//	refunds_<sale> zset    payments to give back -> since when             for ever    held/rules.lua
+//	events_<sale>  stream  what happened to orders, see event.lua          for ever    event.lua
+//	event_<sale>_<id>
+//	               string  empty: this event of the provider is noted      3 days      held/paid.lua
 //	fence          string  empty; written with -ack replica or disk     for ever    pipeline/ack.go
 //	restock_<sale>_<key>
 //	               string  "food:add:left": what a restock under that  a day       restock.lua
@@ -63,13 +72,18 @@ const (
 const StreamGroup = "ledger"
 
 // Keys are the keys that the scripts of a slice share, and the hash tag of the slice.
-type Keys struct{ Marker, Stock, Gate, Log, Stream, Tag string }
+type Keys struct {
+	Marker, Stock, Gate, Log, Stream, Tag      string
+	Holds, Released, Payments, Refunds, Events string // of held orders
+}
 
 // KeysOf returns the keys of a slice of the sale with the id.
 func (c *Config) KeysOf(id string, slice int) Keys {
 	tag := c.tag(slice)
 	k := Keys{Marker: MarkerKey, Stock: stockPrefix + id + tag, Gate: gatePrefix + id + tag,
-		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag}
+		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag,
+		Holds: "holds_" + id + tag, Released: "released_" + id + tag, Payments: "payments_" + id + tag,
+		Refunds: "refunds_" + id + tag, Events: "events_" + id + tag}
 	if slice > 0 {
 		k.Marker += tag
 	}
@@ -82,6 +96,7 @@ const (
 	restockedPrefix = "+"
 	soldOutPrefix   = "!"
 	soldOutField    = "sold_out"
+	heldField       = "held" // pieces of held orders
 )
 
 // cart appends the key of a cart with that name.
@@ -89,6 +104,9 @@ func (k *Keys) cart(dst, name []byte) []byte {
 	dst = append(append(dst, cartPrefix...), name...)
 	return append(dst, k.Tag...)
 }
+
+// Order is the key of a user's order.
+func (k *Keys) Order(user uint32) string { return string(k.order(nil, user)) }
 
 // order appends the key of a user's order.
 func (k *Keys) order(dst []byte, user uint32) []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	orderNotOpen      = 7
 	orderPaused       = 8
 	orderClosed       = 9
+	orderReleased     = 10
+
+	orderCodes = 16 // the code is the rest of the division by it, the number of orders before the quotient
 )
 
 // Item is some pieces of a food.
@@ -36,6 +40,40 @@ type Order struct {
 	User   uint32
 	Items  []Item
 	Placed time.Time // by the clock of Redis, to the millisecond
+	Hold   Hold      // of an order that is or was held, else the zero Hold
+}
+
+// HoldState is how far an order is that is held until it is paid.
+type HoldState string
+
+// The states. They go one way: held, paying, paid; or released, and from there refund_due and refunded, or
+// paid after all. A paid order that root ends is refund_due, then refunded.
+const (
+	Held      HoldState = "held"
+	Paying    HoldState = "paying" // a payment was opened
+	Paid      HoldState = "paid"
+	Released  HoldState = "released"   // the pieces went back
+	RefundDue HoldState = "refund_due" // they went back, and the money must
+	Refunded  HoldState = "refunded"
+)
+
+// Hold is the third line of an order, see order_held.lua.
+type Hold struct {
+	State   HoldState
+	Number  int       // of the user's orders before it
+	Events  int       // of this order so far
+	Till    time.Time // when the hold ends, or when it ended
+	Payment string    // id of the last payment, "" for none
+}
+
+// parseHold reads the third line of an order.
+func parseHold(line string) (h Hold, err error) {
+	var till int64
+	if _, err := fmt.Sscanf(line, "%s %d %d %d %s", &h.State, &h.Number, &h.Events, &till, &h.Payment); err != nil {
+		return Hold{}, fmt.Errorf("cannot read the state %q of an order: %w", line, err)
+	}
+	h.Till, h.Payment = timeOf(till), strings.TrimPrefix(h.Payment, "-")
+	return h, nil
 }
 
 // AppendOrderID appends the id of a user's order, "<sale>-<user>". It is unique over all sales, because a
@@ -44,6 +82,10 @@ func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 	dst = append(append(dst, sale...), '-')
 	return strconv.AppendUint(dst, uint64(user), 10)
 }
+
+// Numbered is an Outcome of an order that wants to know how many orders the user has had before, if any:
+// those that were released. It is told before Done.
+type Numbered interface{ Number(before int) }
 
 // PlaceOrder turns the user's cart into the user's order and takes all its pieces from the stock, or none. A
 // second call with the same idempotency key (any bytes; empty for none) succeeds without an effect. Outcome:
@@ -109,7 +151,10 @@ func (p *placement) Complete(x *pipeline.Call) {
 	p.begin = x.Begin()
 	x.Free()
 	if err == nil {
-		err = p.slice.orderOutcome(p.user, code)
+		err = p.slice.orderOutcome(p.user, code%orderCodes)
+	}
+	if numbered, ok := p.then.(Numbered); ok && code >= orderCodes {
+		numbered.Number(int(code / orderCodes))
 	}
 	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock {
 		if m.add(p) {
@@ -148,6 +193,8 @@ func (x *slice) orderOutcome(user uint32, code int64) error {
 		return ErrPaused
 	case orderClosed:
 		return ErrClosed
+	case orderReleased:
+		return ErrReleased
 	}
 	return pipeline.UnknownCode("order.lua", code)
 }
@@ -173,12 +220,17 @@ func ParseOrder(user uint32, value []byte, foods int) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	_, placed, _ := bytes.Cut(behind, []byte("\n"))
+	_, times, _ := bytes.Cut(behind, []byte("\n"))
+	placed, line, held := bytes.Cut(times, []byte("\n"))
 	ms, err := strconv.ParseInt(string(placed), 10, 64)
 	if err != nil {
 		return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
 	}
-	return Order{User: user, Items: items, Placed: timeOf(ms)}, nil
+	order := Order{User: user, Items: items, Placed: timeOf(ms)}
+	if held {
+		order.Hold, err = parseHold(string(line))
+	}
+	return order, err
 }
 
 // ParseItems reads "food:count,food:count," of foods 1 to foods, with or without spaces between and behind

@@ -1,5 +1,6 @@
 -- Places orders. Each order takes all pieces of its cart or none; a user has one order. No other script
--- sells. The orders of one call are decided one after the other, as if each had come alone.
+-- sells. The orders of one call are decided one after the other, as if each had come alone. With hold.lua in
+-- front an order is held until it is paid, with final.lua in front it is final.
 --
 -- KEYS[1]     the stock of this sale: hash food id -> pieces left, orders -> number of orders, and others
 -- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the rest);
@@ -7,15 +8,19 @@
 -- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see states.lua
 -- KEYS[4]     the marker: hash, see states.lua
 -- KEYS[5]     the log: stream
--- KEYS[2i+4]  of order i: the user's order: string "food:count,food:count," with or without spaces between
---             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms
--- KEYS[2i+5]  of order i: the cart: string or hash as in cart_rules.lua
+-- KEYS[6], KEYS[7], KEYS[8], only with hold.lua: see there
+-- then two for each order:
+--             the user's order: string "food:count,food:count," with or without spaces between them, "|", the
+--             idempotency key if there is one, a line feed, when it was placed: Unix ms; with hold.lua more
+--             the cart: string or hash as in cart_rules.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
--- ARGV[3+i]   of order i: idempotency key: string, "" for none
+-- ARGV[4], only with hold.lua: see there
+-- then one for each order:
+--             idempotency key: string, "" for none
 --
--- Returns for each order
+-- Returns for each order, with hold.lua 16 times the number of the user's orders before it more,
 --         0  placed: the stock is taken and the cart has become the order
 --         1  the user has an order already
 --         2  the cart is empty
@@ -26,9 +31,10 @@
 --         7  the sale is not open yet: nothing is changed
 --         8  the sale is paused: nothing is changed
 --         9  the sale is closed: nothing is changed
+--         10 too many orders of the user were released before: nothing is changed
 local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK = 0, 1, 2, 3
 local NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 4, 5, 6
-local NOT_OPEN, PAUSED, CLOSED = 7, 8, 9
+local NOT_OPEN, PAUSED, CLOSED, TOO_MANY_BEFORE = 7, 8, 9, 10
 -- Up to three foods, each with its pieces, and the rest.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
 local call, try, stock, stream, gate = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3]
@@ -57,13 +63,14 @@ local function take(food, pieces, food2, pieces2, food3, pieces3)
   return enough
 end
 
-local function placeOrder(order, cart, key)
+local function placeOrder(order, cart, key, before)
   if refusal == NO_SALE then return NO_SALE end -- an order that is there may be the next sale's
   if call('EXISTS', order) == 1 then
     if key ~= '' and string.match(call('GET', order), '|([^\n]*)') == key then return PLACED_BEFORE end
     return HAS_ORDER
   end
   if refusal then return refusal end
+  if before > BEFORE_MAX then return TOO_MANY_BEFORE end
   local changes = try('GETDEL', cart) -- for a settled cart an error: it stays
   local settled = type(changes) == 'table'
   local items = settled and call('HGET', cart, 'items') or changes or ''
@@ -81,7 +88,9 @@ local function placeOrder(order, cart, key)
       now = '\n' .. time[1] .. string.sub(1000000 + time[2], 2, 4)
     end
     placed = placed + 1
-    call('SET', order, items .. '|' .. key .. now)
+    local value = items .. '|' .. key .. now
+    if hold then value = hold(order, before, value) end
+    call('SET', order, value)
     if ledger then call('XADD', stream, '*', 'user', string.match(order, '%d+'), 'items', items) end
     if settled then call('DEL', cart) end
   elseif changes and not settled then
@@ -91,6 +100,10 @@ local function placeOrder(order, cart, key)
 end
 
 local codes = {}
-for i = 1, #ARGV - 3 do codes[i] = placeOrder(KEYS[2 * i + 4], KEYS[2 * i + 5], ARGV[3 + i]) end
+for i = 1, #ARGV - SHARED_ARGS do
+  local order, cart = KEYS[SHARED_KEYS + 2 * i - 1], KEYS[SHARED_KEYS + 2 * i]
+  local before = hold and ordersBefore(order) or 0
+  codes[i] = placeOrder(order, cart, ARGV[SHARED_ARGS + i], before) + 16 * before
+end
 if placed > 0 then call('HINCRBY', stock, 'orders', placed) end
 return codes

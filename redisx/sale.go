@@ -36,6 +36,7 @@ var (
 	ErrNotOpen     = errors.New("the sale is not open yet")
 	ErrPaused      = errors.New("the sale is paused")
 	ErrClosed      = errors.New("the sale is closed")
+	ErrReleased    = errors.New("too many orders of the user were released")
 )
 
 // Config has the Redis to use and the settings of a sale.
@@ -44,6 +45,7 @@ type Config struct {
 	Slices          int           // of the sale; 0 counts as 1
 	Registered      int           // users with ids from FirstRegistered on who may buy
 	CartTTL         time.Duration // lifetime of a cart from its first piece on, whole seconds
+	Hold            time.Duration // how long an order is held until it is paid; 0: orders are final at once
 	Quiet           bool          // another process logs when the sale is lost and when it is back
 	Effect          string        // effect of an outage of Redis, for the log; "" for "orders get 503"
 
@@ -135,7 +137,12 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 // share makes the scripts that calls of this slice share. rules are the arguments of the rules of a cart.
 func (x *slice) share(rules ...string) {
 	k := x.keys
-	x.orders = orderScript.Share([]string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}, rules, 2, 1)
+	keys := []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}
+	x.orders = orderScript.Share(keys, rules, 2, 1)
+	if hold := x.sale.cfg.Hold; hold > 0 {
+		keys, args := append(keys, k.Holds, k.Released, k.Events), append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
+		x.orders = heldOrderScript.Share(keys, args, 2, 1)
+	}
 	x.checks = cartCheckScript.Share(nil, rules, 2, 2)
 }
 
@@ -170,7 +177,7 @@ func (s *Sale) connect(i int, changes bool) (c conn) {
 
 // stockFields is the most fields of a stock.
 func (s *Sale) stockFields() int {
-	const others = 3 // orders, sold_out, note
+	const others = 4 // orders, sold_out, held, note
 	return 3*s.foods + others + transferFields*len(s.slices)
 }
 

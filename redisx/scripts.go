@@ -10,7 +10,8 @@ import (
 // How the scripts are put together. A part is Lua that is no script by itself: it stands in front of the
 // scripts that use it, and they share its local names. Each part begins with a list of these names.
 var (
-	orderScript       = script(cartRules, lazyStates, orderLua)
+	orderScript       = script(cartRules, lazyStates, orderFinalLua, orderLua)
+	heldOrderScript   = script(cartRules, lazyStates, EventLua, orderHeldLua, orderLua)
 	cartCheckScript   = script(cartRules, cartCheckLua)
 	stateChangeScript = script(StatesLua, stateChangeLua)
 	restockScript     = script(restockLua)
@@ -45,6 +46,14 @@ var (
 	//
 	//go:embed new_sale.lua
 	NewSaleLua string
+	// EventLua writes events of orders.
+	//
+	//go:embed event.lua
+	EventLua string
+	//go:embed order_final.lua
+	orderFinalLua string
+	//go:embed order_held.lua
+	orderHeldLua string
 )
 
 // The scripts.

@@ -112,6 +112,9 @@ func sliceOf(user uint32, slices int) int {
 	return int((uint64(user) * mix >> 32) % uint64(slices))
 }
 
+// SliceOf is the slice of a user.
+func (c *Config) SliceOf(user uint32) int { return sliceOf(user, c.SliceCount()) }
+
 // share is the part of a slice in a number of pieces. The rest of the division goes to the slices in turn,
 // from another slice on for each food.
 func share(pieces int64, food, slice, slices int) int64 {

@@ -1,0 +1,281 @@
+// Package held decides about orders that are held until they are paid: what is due is released, payments are
+// opened and noted, root corrects. Each decision is one script on the slice of the order's user. The package
+// speaks to no provider of payments, and to Redis over connections of its own: no order waits for it.
+package held
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// Limits of one order.
+const (
+	PaymentsMax = 10                 // that are opened for it
+	Remembered  = 3 * 24 * time.Hour // of an event's id
+	releaseMost = 16                 // orders that one call releases: Redis is busy for about 100 us
+)
+
+// Outcomes of a call.
+var (
+	ErrNone    = errors.New("there is no such order, or it was released")
+	ErrPaid    = errors.New("the order is paid")
+	ErrTooMany = errors.New("the order has had too many payments")
+	ErrChanged = errors.New("the order is another one by now")
+	ErrNoMoney = errors.New("no such payment is due to be given back")
+)
+
+// ID names an order: the user, and how many orders the user had before.
+type ID struct {
+	User   uint32
+	Number int
+}
+
+// Orders are the held orders of a sale. Its methods are safe for concurrent use.
+type Orders struct {
+	cfg   redisx.Config
+	sale  string
+	foods int
+	conns []*pipeline.Conn // of each slice
+}
+
+// New makes the Orders of a sale with the foods 1 to foods. Its calls are answered only while Run runs.
+func New(cfg redisx.Config, sale string, foods int) *Orders {
+	o := &Orders{cfg: cfg, sale: sale, foods: foods}
+	byAddress := map[string]*pipeline.Conn{}
+	for slice := range cfg.SliceCount() {
+		redis := cfg.Slice(slice)
+		name := redis.Address + " " + strconv.Itoa(redis.Slot)
+		if byAddress[name] == nil {
+			byAddress[name] = pipeline.New(redis, pipeline.Options{Scripts: scripts,
+				Outage: &pipeline.Outage{Effect: "held orders are neither paid nor released"}})
+		}
+		o.conns = append(o.conns, byAddress[name])
+	}
+	return o
+}
+
+// Run keeps the connections until ctx ends, and returns nil then.
+func (o *Orders) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	started := map[*pipeline.Conn]bool{}
+	for _, conn := range o.conns {
+		if !started[conn] {
+			started[conn] = true
+			running.Go(func() { _ = conn.Run(ctx) }) // nil
+		}
+	}
+	running.Wait()
+	return nil
+}
+
+// do runs a script on the slice of a user. more are KEYS behind those of rules.lua.
+func (o *Orders) do(script *pipeline.Script, reply any, user uint32, more []string, args ...string) error {
+	slice := o.cfg.SliceOf(user)
+	k := o.cfg.KeysOf(o.sale, slice)
+	keys := append(keysOf(k, k.Order(user)), more...)
+	return o.conns[slice].Do(script.Call(reply, keys, args...))
+}
+
+// keysOf are the KEYS of rules.lua.
+func keysOf(k redisx.Keys, order string) []string {
+	return []string{order, k.Stock, k.Holds, k.Released, k.Payments, k.Refunds, k.Events, k.Log, k.Gate}
+}
+
+func (id ID) args(more ...string) []string {
+	return append([]string{strconv.FormatUint(uint64(id.User), 10), strconv.Itoa(id.Number)}, more...)
+}
+
+// Release releases orders of a slice whose hold is over, at most releaseMost, and returns how many, and when
+// the next hold of the slice ends; the zero time for none. Any number of callers may sweep. Errors:
+// redisx.ErrSaleGone, redisx.ErrUnavailable.
+func (o *Orders) Release(slice int) (released int, next time.Time, err error) {
+	k := o.cfg.KeysOf(o.sale, slice)
+	user, _, _ := strings.Cut(k.Order(0), "0")
+	var ms int64
+	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&released, &ms}, keysOf(k, k.Holds),
+		user, k.Tag, strconv.Itoa(releaseMost)))
+	switch {
+	case err != nil:
+		return 0, time.Time{}, err
+	case released < 0:
+		return 0, time.Time{}, redisx.ErrSaleGone
+	case ms > 0:
+		next = time.UnixMilli(ms).UTC()
+	}
+	return released, next, nil
+}
+
+// Payment is a payment that begins.
+type Payment struct {
+	Attempt int       // 1 for the first one of the order
+	Till    time.Time // when the hold of the order ends
+	Items   []redisx.Item
+	Before  string // the payment that must be ended now, "" for none
+}
+
+// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. Errors:
+// ErrNone, ErrPaid, ErrTooMany, redisx.ErrUnavailable.
+func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
+	var code, till int64
+	var items string
+	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &till, &items, &p.Before}, id.User, nil,
+		id.args(strconv.FormatInt(limit.Milliseconds(), 10), strconv.Itoa(PaymentsMax))...)
+	if err == nil {
+		err = outcome("pay.lua", code, nil, ErrNone, ErrPaid, ErrTooMany)
+	}
+	if err != nil {
+		return Payment{}, err
+	}
+	p.Till, p.Before = time.UnixMilli(till).UTC(), some(p.Before)
+	p.Items, err = redisx.ParseItems([]byte(items), o.foods)
+	return p, err
+}
+
+// outcome is the error of a code: the one at its place.
+func outcome(script string, code int64, errs ...error) error {
+	if code < 0 || code >= int64(len(errs)) {
+		return pipeline.UnknownCode(script, code)
+	}
+	return errs[code]
+}
+
+// some is the id of a payment, "" for "-".
+func some(payment string) string { return strings.TrimPrefix(payment, "-") }
+
+// Payable notes the payment that the provider has opened. When it returns false, that one must be ended: the
+// order has a later payment, or is paid or released.
+func (o *Orders) Payable(id ID, attempt int, payment string, amount int64) (payable bool, err error) {
+	if err := checkPayment(payment); err != nil {
+		return false, err
+	}
+	var code int64
+	err = o.do(payableScript, &code, id.User, nil,
+		id.args(strconv.Itoa(attempt), payment, strconv.FormatInt(amount, 10))...)
+	if err == nil && code != 0 && code != 1 {
+		err = pipeline.UnknownCode("payable.lua", code)
+	}
+	return err == nil && code == 0, err
+}
+
+const paymentMax = 200 // bytes of a provider's id
+
+// checkPayment refuses an id that the scripts could not tell from others.
+func checkPayment(id string) error {
+	if id == "" || id == "-" || len(id) > paymentMax || strings.ContainsAny(id, " \n\r\t|/") {
+		return fmt.Errorf("the provider's id %.50q of a payment is empty, longer than %d bytes, or has spaces, | or /",
+			id, paymentMax)
+	}
+	return nil
+}
+
+// Receipt is what the provider tells of a payment that was made.
+type Receipt struct {
+	Event   string // its id
+	Payment string
+	Amount  int64 // minor units
+	Price   int64 // what the order costs, for a payment that is not known here
+}
+
+// Settlement is what a receipt has led to.
+type Settlement int
+
+// The settlements; the numbers are those of paid.lua.
+const (
+	SettledPaid Settlement = iota
+	SettledBefore
+	SettledRefund // the money is due to be given back
+)
+
+// Paid notes a payment that was made. Errors: ErrNone, redisx.ErrSaleGone, redisx.ErrUnavailable.
+func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
+	if err := checkPayment(r.Payment); err != nil {
+		return 0, err
+	}
+	k := o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User))
+	var code int64
+	err = o.do(paidScript, &code, id.User, []string{"event_" + o.sale + "_" + r.Event + k.Tag},
+		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.FormatInt(r.Price, 10),
+			strconv.Itoa(int(Remembered/time.Second)))...)
+	if err == nil {
+		err = outcome("paid.lua", code, nil, nil, nil, ErrNone, redisx.ErrSaleGone)
+	}
+	return Settlement(code), err
+}
+
+// Cancel ends an order: for its buyer, where by is "", only one that is not paid. It returns the payment that
+// must be ended now, "" for none, and whether money is due to be given back. Errors: ErrNone, ErrPaid,
+// redisx.ErrUnavailable.
+func (o *Orders) Cancel(id ID, by, why string) (end string, refund bool, err error) {
+	var code int64
+	err = o.do(cancelScript, &radix.Tuple{&code, &end}, id.User, nil, id.args(by, why)...)
+	if err == nil {
+		err = outcome("cancel.lua", code, nil, ErrNone, ErrPaid, nil)
+	}
+	return some(end), code == 3, err
+}
+
+// Shrink takes pieces out of an order, for root: it was before and is left after; amount is due to be given
+// back if it is paid. Errors: ErrNone, ErrChanged, redisx.ErrUnavailable.
+func (o *Orders) Shrink(id ID, by, why string, before, after []redisx.Item, amount int64) (
+	end string, refund bool, err error,
+) {
+	goes, err := less(before, after)
+	if err != nil {
+		return "", false, err
+	}
+	var code int64
+	err = o.do(shrinkScript, &radix.Tuple{&code, &end}, id.User, nil,
+		id.args(by, why, list(before), list(after), list(goes), strconv.FormatInt(amount, 10))...)
+	if err == nil {
+		err = outcome("shrink.lua", code, nil, ErrNone, ErrChanged, nil)
+	}
+	return some(end), code == 3, err
+}
+
+// less is what goes from before to after. An error if after is empty, the same, or has more of some food.
+func less(before, after []redisx.Item) (goes []redisx.Item, err error) {
+	counts := map[int64]int64{}
+	for _, item := range after {
+		counts[item.Food] = item.Count
+	}
+	for _, item := range before {
+		if left := counts[item.Food]; left > item.Count {
+			return nil, fmt.Errorf("the order has %d pieces of food %d, not %d", item.Count, item.Food, left)
+		} else if left < item.Count {
+			goes = append(goes, redisx.Item{Food: item.Food, Count: item.Count - left})
+		}
+		delete(counts, item.Food)
+	}
+	if len(counts) > 0 || len(goes) == 0 || len(after) == 0 {
+		return nil, errors.New("what is left of an order must be a part of it")
+	}
+	return goes, nil
+}
+
+func list(items []redisx.Item) string {
+	var text strings.Builder
+	for _, item := range items {
+		fmt.Fprintf(&text, "%d:%d,", item.Food, item.Count)
+	}
+	return text.String()
+}
+
+// Refunded notes that a payment was given back. Errors: ErrNoMoney, redisx.ErrUnavailable.
+func (o *Orders) Refunded(id ID, payment string) error {
+	var code int64
+	err := o.do(refundedScript, &code, id.User, nil, id.args(payment)...)
+	if err == nil {
+		err = outcome("refunded.lua", code, nil, ErrNoMoney)
+	}
+	return err
+}

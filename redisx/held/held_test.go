@@ -1,0 +1,243 @@
+package held
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/redisx"
+)
+
+var (
+	one   = redisx.Item{Food: 1, Count: 1}
+	two   = redisx.Item{Food: 1, Count: 2}
+	other = redisx.Item{Food: 2, Count: 1}
+)
+
+func (s *stand) receipt(id ID, event, payment string, amount int64) Settlement {
+	s.Helper()
+	got, err := s.orders.Paid(id, Receipt{Event: event, Payment: payment, Amount: amount, Price: 10})
+	testkit.Must(s, err)
+	return got
+}
+
+// pay opens a payment with an amount of 10.
+func (s *stand) pay(id ID, payment string) {
+	s.Helper()
+	p, err := s.orders.Pay(id, time.Hour)
+	testkit.Must(s, err)
+	payable, err := s.orders.Payable(id, p.Attempt, payment, 10)
+	testkit.Must(s, err)
+	if !payable {
+		s.Errorf("payment %s is not payable", payment)
+	}
+}
+
+// Each line plays a story with an order of two pieces of food 1 and one of food 2, of which there are four and
+// two, and tells the outcome, the order of user 2, all events, the stock and the refunds afterwards.
+func TestStories(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		play  func(s *stand, id ID)
+		order string // of the user, "" for none
+		told  string // events behind "held"
+		left  string
+		due   string // payments to give back
+	}{
+		{"held", func(s *stand, id ID) {
+			s.wantError("a second order", s.buy(2, []redisx.Item{one}), redisx.ErrHasOrder)
+		}, "1:2,2:1, held 0", "", "2 1 held 3 orders 1", ""},
+		{"paid", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.want("first receipt", s.receipt(id, "e1", "p1", 10), SettledPaid)
+			s.want("the event again", s.receipt(id, "e1", "p1", 10), SettledBefore)
+			s.want("another event of the payment", s.receipt(id, "e2", "p1", 10), SettledBefore)
+			s.expire(2) // nothing is due
+			_, _, err := s.orders.Cancel(id, "", "no wish")
+			s.wantError("cancel", err, ErrPaid)
+			_, err = s.orders.Pay(id, time.Hour)
+			s.wantError("pay again", err, ErrPaid)
+		}, "1:2,2:1, paid 0 p1", "2 paying, 3 paid", "2 1 held 0 orders 1", ""},
+		{"the buyer cancels", func(s *stand, id ID) {
+			end, refund, err := s.orders.Cancel(id, "", "no wish")
+			testkit.Must(s, err)
+			s.want("cancel", fmt.Sprint(end, refund), "false")
+			_, _, err = s.orders.Cancel(id, "", "no wish")
+			s.wantError("cancel again", err, ErrNone)
+			_, err = s.orders.Pay(id, time.Hour)
+			s.wantError("pay", err, ErrNone)
+		}, "", "2 released (no wish)", "4 2 held 0 orders 0", ""},
+		{"expired while a payment is open, then a new order", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.expire(2)
+			s.want("the next order", s.must(2, one), ID{2, 1})
+		}, "1:1, held 1", "2 paying, 3 released (expired), 1 held", "3 2 held 1 orders 1", ""},
+		{"paid late", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.expire(2)
+			s.want("late", s.receipt(id, "e1", "p1", 10), SettledPaid)
+			s.want("twice", s.receipt(id, "e1", "p1", 10), SettledBefore)
+		}, "1:2,2:1, paid 0 p1", "2 paying, 3 released (expired), 4 paid", "2 1 held 0 orders 1", ""},
+		{"paid late, pieces gone", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.expire(2)
+			s.must(3, redisx.Item{Food: 1, Count: 3})
+			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+			s.want("twice", s.receipt(id, "e2", "p1", 10), SettledBefore)
+		}, "", "2 paying, 3 released (expired), 1 held, 4 refund_due (sold out)", "1 2 held 3 orders 1", "p1"},
+		{"paid late, another order", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.expire(2)
+			s.must(2, one)
+			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+			testkit.Must(s, s.orders.Refunded(id, "p1"))
+			testkit.Must(s, s.orders.Refunded(id, "p1"))
+			s.wantError("another payment", s.orders.Refunded(id, "p2"), ErrNoMoney)
+		}, "1:1, held 1", "2 paying, 3 released (expired), 1 held, 4 refund_due (other order), 5 refunded",
+			"3 2 held 1 orders 1", ""},
+		{"paid late, sale closed", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.expire(2)
+			_, err := s.sale.Change(redisx.Change{By: "root", State: redisx.StateClosed})
+			testkit.Must(s, err)
+			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+		}, "", "2 paying, 3 released (expired), 4 refund_due (closed)", "4 2 held 0 orders 0", "p1"},
+		{"two payments, both paid", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			p, err := s.orders.Pay(id, time.Hour)
+			testkit.Must(s, err)
+			s.want("second attempt", fmt.Sprint(p.Attempt, p.Before), "2p1")
+			s.payable(id, 1, "p9", false)
+			s.payable(id, 2, "p2", true)
+			s.want("second", s.receipt(id, "e2", "p2", 10), SettledPaid)
+			s.want("first", s.receipt(id, "e1", "p1", 10), SettledRefund)
+		}, "1:2,2:1, paid 0 p2", "2 paying, 3 paid, 4 refund_due (ended)", "2 1 held 0 orders 1", "p1"},
+		{"paid too little", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.want("short", s.receipt(id, "e1", "p1", 9), SettledRefund)
+		}, "1:2,2:1, paying 0 p1", "2 paying, 3 refund_due (amount)", "2 1 held 3 orders 1", "p1"},
+		{"a receipt before the payment is noted", func(s *stand, id ID) {
+			_, err := s.orders.Pay(id, time.Hour)
+			testkit.Must(s, err)
+			s.want("early", s.receipt(id, "e1", "p1", 10), SettledPaid)
+			s.payable(id, 1, "p1", false)
+		}, "1:2,2:1, paid 0 p1", "2 paying, 3 paid", "2 1 held 0 orders 1", ""},
+		{"root ends a paid order", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.receipt(id, "e1", "p1", 10)
+			end, refund, err := s.orders.Cancel(id, "ann", "spoilt")
+			testkit.Must(s, err)
+			s.want("cancel", fmt.Sprint(end, refund), "true")
+			s.want("the event again", s.receipt(id, "e3", "p1", 10), SettledBefore)
+		}, "", "2 paying, 3 paid, 4 refund_due (spoilt)", "4 2 held 0 orders 0", "p1"},
+		{"root shrinks a paid order", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.receipt(id, "e1", "p1", 10)
+			end, refund, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
+			testkit.Must(s, err)
+			s.want("shrink", fmt.Sprint(end, refund), "true")
+		}, "1:1, paid 0 p1", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt)", "3 2 held 0 orders 1",
+			"p1/4"},
+		{"root shrinks a held order", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			end, refund, err := s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
+			testkit.Must(s, err)
+			s.want("shrink", fmt.Sprint(end, refund), "p1false")
+			_, _, err = s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
+			s.wantError("again", err, ErrChanged)
+		}, "1:2, paying 0", "2 paying, 3 corrected (wrong)", "2 2 held 2 orders 1", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, cfg redisx.Config) {
+				s := newStand(t, cfg, 4, 2)
+				tc.play(s, s.must(2, two, other))
+				s.want("order", s.order(2), tc.order)
+				var told []string
+				for _, e := range s.events()[1:] {
+					_, what, _ := strings.Cut(e, " ")
+					told = append(told, what)
+				}
+				s.want("events", strings.Join(told, ", "), tc.told)
+				s.want("stock", s.stock(), tc.left)
+				var due []string
+				s.raw(&due, "ZRANGE", s.keys.Refunds, "0", "-1")
+				s.want("refunds", strings.Join(due, ","), tc.due)
+			})
+		})
+	}
+}
+
+func (s *stand) want(what string, got, want any) {
+	s.Helper()
+	if got != want {
+		s.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (s *stand) payable(id ID, attempt int, payment string, want bool) {
+	s.Helper()
+	payable, err := s.orders.Payable(id, attempt, payment, 10)
+	testkit.Must(s, err)
+	s.want(payment+" payable", payable, want)
+}
+
+// stock is "left left held n orders n".
+func (s *stand) stock() string {
+	s.Helper()
+	var fields []string
+	s.raw(&fields, "HMGET", s.keys.Stock, "1", "2", "held", "orders")
+	for i, field := range fields {
+		if field == "" {
+			fields[i] = "0"
+		}
+	}
+	return fmt.Sprintf("%s %s held %s orders %s", fields[0], fields[1], fields[2], fields[3])
+}
+
+// A user may not hold pieces again and again.
+func TestReleasedTooOften(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 4, 2)
+		const most = 21 // the first one, and BEFORE_MAX after it
+		for i := range most {
+			id := s.must(2, one)
+			s.want("number", id, ID{2, i})
+			_, _, err := s.orders.Cancel(id, "", "")
+			testkit.Must(t, err)
+		}
+		s.wantError("once more", s.buy(2, []redisx.Item{one}), redisx.ErrReleased)
+		s.want("stock", s.stock(), "4 2 held 0 orders 0")
+	})
+}
+
+// An order of a released number is unknown to every call.
+func TestUnknownOrders(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 4, 2)
+		s.must(2, one)
+		for _, id := range []ID{{2, 1}, {3, 0}} {
+			_, err := s.orders.Pay(id, time.Hour)
+			s.wantError("pay", err, ErrNone)
+			_, _, err = s.orders.Cancel(id, "", "")
+			s.wantError("cancel", err, ErrNone)
+			_, _, err = s.orders.Shrink(id, "a", "b", []redisx.Item{two}, []redisx.Item{one}, 1)
+			s.wantError("shrink", err, ErrNone)
+			_, err = s.orders.Paid(id, Receipt{Event: "e", Payment: "p", Amount: 1, Price: 1})
+			s.wantError("paid", err, ErrNone)
+			s.wantError("refunded", s.orders.Refunded(id, "p"), ErrNoMoney)
+		}
+		for range PaymentsMax {
+			_, err := s.orders.Pay(ID{2, 0}, time.Minute)
+			testkit.Must(t, err)
+		}
+		_, err := s.orders.Pay(ID{2, 0}, time.Minute)
+		s.wantError("too many", err, ErrTooMany)
+		s.raw(nil, "DEL", s.keys.Stock)
+		_, _, err = s.orders.Release(0)
+		s.wantError("release without the sale", err, redisx.ErrSaleGone)
+		_, err = s.orders.Paid(ID{2, 0}, Receipt{Event: "e", Payment: "p", Amount: 1, Price: 1})
+		s.wantError("paid without the sale", err, redisx.ErrSaleGone)
+	})
+}

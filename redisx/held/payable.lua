@@ -1,0 +1,22 @@
+-- Notes the payment that the provider has opened for an order. With rules.lua in front; KEYS as there.
+--
+-- ARGV[1]  user, ARGV[2] number of the order: integers
+-- ARGV[3]  which payment of the order this is, see pay.lua: integer > 0
+-- ARGV[4]  its id at the provider: string without spaces
+-- ARGV[5]  amount: integer >= 0, in minor units
+--
+-- Returns 0  it is the order's payment now
+--         1  it must be ended: the order is released or paid, or has a later payment. It is noted as void
+local user, number, attempt, payment, amount = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local PAYABLE, VOID = 0, 1
+
+local o = read(user, call('GET', order))
+local mine = o and o.number == number and o.state == 'paying' and
+  call('HGET', payments, user .. '-' .. ARGV[2]) == attempt
+local known = call('HEXISTS', payments, payment) == 1 -- its event may have come first
+if mine then
+  o.payment = payment
+  call('SET', order, text(o))
+end
+if not known then note(payment, {user = user, number = number}, amount, mine and 'open' or 'void') end
+return mine and PAYABLE or VOID

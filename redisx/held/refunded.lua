@@ -1,0 +1,29 @@
+-- Notes that a payment was given back. With rules.lua in front; KEYS as there.
+--
+-- ARGV[1]  user, ARGV[2] number of the order: integers
+-- ARGV[3]  the payment's id: string
+--
+-- Returns 0  done, now or before
+--         1  no such payment is due to be given back: nothing is changed
+local user, number, payment = ARGV[1], ARGV[2], ARGV[3]
+local DONE, NONE = 0, 1
+
+local owner, of, amount, state = string.match(call('HGET', payments, payment) or '', '^(%d+) (%d+) (%d+) (%S+)$')
+if owner ~= user or of ~= number then return NONE end
+if state == 'refunded' then return DONE end
+if state ~= 'refund_due' then return NONE end
+local key, value = user .. '-' .. number, call('GET', order)
+local o = read(user, value)
+local live = o and o.number == tonumber(number)
+if not live then o = read(user, call('HGET', released, key)) end
+call('ZREM', refunds, payment)
+note(payment, o, amount, 'refunded')
+o.seq = o.seq + 1
+tell(events, user, number, o.seq, 'refunded', 'payment', payment, 'amount', amount)
+if live then
+  call('SET', order, text(o))
+else
+  if o.payment == payment then o.state = 'refunded' end
+  keep(o)
+end
+return DONE

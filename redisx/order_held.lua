@@ -1,0 +1,38 @@
+-- Orders are held until they are paid. Not a script by itself: scripts.go puts it in front of order.lua,
+-- behind event.lua. It defines SHARED_KEYS, SHARED_ARGS, BEFORE_MAX, hold and ordersBefore.
+--
+-- KEYS[1]  the stock: hash; its field held has the pieces of all held orders
+-- KEYS[6]  users whose orders are held, by when the hold ends: sorted set, Unix ms
+-- KEYS[7]  orders that were released: hash user -> how many orders the user has had, and others
+-- KEYS[8]  the stream of events, see event.lua
+-- ARGV[4]  how long an order is held: milliseconds > 0
+--
+-- The third line of an order is "state number events till payment":
+--   state    "held", "paying" once a payment was opened, "paid"
+--   number   of the user's orders before it: integer >= 0; a user has one order at a time
+--   events   of this order so far: integer > 0
+--   till     when the hold ends, or when the order was paid: Unix ms
+--   payment  the last one that was opened for it, "-" for none
+local SHARED_KEYS, SHARED_ARGS, BEFORE_MAX = 8, 4, 20
+local ordersBefore, hold
+do
+  local call, stock, holds, released, events = redis.call, KEYS[1], KEYS[6], KEYS[7], KEYS[8]
+  local holdFor = tonumber(ARGV[4])
+
+  -- ordersBefore returns how many orders the owner of an order has had.
+  function ordersBefore(order)
+    return tonumber(call('HGET', released, string.match(order, '%d+')) or 0)
+  end
+
+  -- hold returns the value of an order that is held, and notes when the hold ends.
+  function hold(order, before, value)
+    local user, items = string.match(order, '%d+'), string.match(value, '^[^|]*')
+    local till = string.format('%d', string.match(value, '%d+$') + holdFor)
+    local pieces = 0
+    for count in string.gmatch(items, ':(%d)') do pieces = pieces + count end
+    call('ZADD', holds, till, user)
+    call('HINCRBY', stock, 'held', pieces)
+    tell(events, user, before, 1, 'held', 'items', items, 'till', till)
+    return string.format('%s\nheld %d 1 %s -', value, before, till)
+  end
+end
