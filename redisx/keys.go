@@ -8,6 +8,7 @@ import "strconv"
 //	                       server (fingerprints, see open.lua);                     orderstream
 //	                       ledger "filling" or "on" when it keeps one;
 //	                       opens_at, closes_at, paused, closed, state;              states.lua,
+//	                       hold (ms), if orders are held;                           new_sale.lua
 //	                       previous (ids of the sales before),                      state_change.lua
 //	                       exporting, exported and others, next_id and              turnover/keys.go
 //	                       others

@@ -19,9 +19,10 @@ local function putStock(stock, first)
 end
 
 -- putSale makes the marker and the log of a sale, and opens the sale if it is time. The times are Unix ms,
--- '' for none.
-local function putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces)
+-- '' for none; hold is how long orders are held, milliseconds as a text.
+local function putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold)
   redis.call('HSET', marker, 'id', id, 'catalog', catalog)
+  if hold ~= '0' then redis.call('HSET', marker, 'hold', hold) end
   if opens_at ~= '' then redis.call('HSET', marker, 'opens_at', opens_at) end
   if closes_at ~= '' then redis.call('HSET', marker, 'closes_at', closes_at) end
   redis.call('XADD', log, '*', 'by', 'terminal', 'what', 'opened', 'pieces', string.format('%d', pieces),

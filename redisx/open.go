@@ -42,6 +42,7 @@ var (
 	ErrNoSale       = errors.New("redis holds no sale")
 	ErrTurning      = errors.New("the next sale is being opened in redis")
 	ErrOtherSlices  = errors.New("the sale has another number of slices")
+	ErrOtherHold    = errors.New("the sale holds its orders for another time")
 )
 
 // Opening describes the sale to join or to open, and the server that joins.
@@ -135,15 +136,17 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
 	opensAt, closesAt := o.Times.Texts()
 	args := []string{proposed, o.Catalog, o.Only, encodeFingerprints(o.Server), strconv.FormatBool(o.Alone),
-		opensAt, closesAt, strconv.Itoa(cfg.SliceCount()), strconv.FormatInt(sumOf(o.Stock), 10)}
+		opensAt, closesAt, strconv.Itoa(cfg.SliceCount()), strconv.FormatInt(sumOf(o.Stock), 10),
+		strconv.FormatInt(cfg.Hold.Milliseconds(), 10)}
 	if proposed != "" {
 		args = append(args, cfg.Shares(o.Stock, 0)...)
 	}
 	var code, differences int64
 	var catalog, opens, closes, previous string
 	var parts int
+	var hold int64
 	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences, &opens, &closes, &previous, &parts,
-		&opened.filling}
+		&opened.filling, &hold}
 	k := cfg.KeysOf(proposed, 0)
 	x := openScript.Eval(&reply, []string{k.Marker, k.Stock, k.Gate, k.Log}, args...)
 	if err := l.Do(x, cfg.StockTimeout()); err != nil {
@@ -165,6 +168,9 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 		return Opened{}, pipeline.UnknownCode("open.lua", code)
 	case parts != cfg.SliceCount():
 		return Opened{}, otherSlices(cfg, opened.Sale, parts)
+	case len(o.Stock) > 0 && hold != cfg.Hold.Milliseconds(): // a command only looks
+		return Opened{}, fmt.Errorf("%w: sale %s at %s has %v, -hold (HOLD) is %v", ErrOtherHold, opened.Sale,
+			cfg.Address, time.Duration(hold)*time.Millisecond, cfg.Hold)
 	case catalog != o.Catalog:
 		return Opened{}, fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, opened.Sale,
 			cfg.Address, catalog, o.Catalog)

@@ -16,11 +16,12 @@
 -- ARGV[7]  when it closes: Unix ms, "" for never
 -- ARGV[8]  number of slices of the proposed sale: integer > 0
 -- ARGV[9]  pieces of all foods in all its slices: integer >= 0
--- ARGV[10+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0, only with ARGV[1]
+-- ARGV[10] how long orders of the proposed sale are held: milliseconds, 0 for not
+-- ARGV[11+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0, only with ARGV[1]
 --
--- Returns {code, id, catalog, differences, opens_at, closes_at, previous, slices, filling}: id, catalog and
+-- Returns {code, id, catalog, differences, opens_at, closes_at, previous, slices, filling, hold}: id, catalog and
 -- times (Unix ms) of the sale in Redis, "" for none; previous is the ids of the sales before it, last one
--- first, separated by spaces; filling is 1 while other slices may be missing, else 0
+-- first, separated by spaces; filling is 1 while other slices may be missing, else 0; hold as ARGV[10]
 --         0  a sale is open
 --         1  this call opened it
 --         2  there is no sale: nothing is changed
@@ -31,8 +32,8 @@
 --         differences: sum of 1 the other servers refuse tokens of this one, 2 this one refuses tokens of
 --         another, 4 root's password differs, 8 the users differ
 local marker, stock, gate, log = unpack(KEYS)
-local proposed, catalog, wanted, server, alone, opens_at, closes_at, slices, pieces = unpack(ARGV, 1, 9)
-local FIRST_FOOD = 10
+local proposed, catalog, wanted, server, alone, opens_at, closes_at, slices, pieces, hold = unpack(ARGV, 1, 10)
+local FIRST_FOOD = 11
 local IS_OPEN, OPENED, NONE, OTHER, STRANGER, TURNING, OVER = 0, 1, 2, 3, 4, 5, 6
 local THEY_REFUSE, WE_REFUSE, ROOT, USERS = 1, 2, 4, 8
 
@@ -63,12 +64,12 @@ local function compare(before)
 end
 
 local open = redis.call('HMGET', marker, 'id', 'catalog', 'server', 'opens_at', 'closes_at', 'previous',
-  'next_id', 'slices', 'filling')
+  'next_id', 'slices', 'filling', 'hold')
 local their_catalog, previous = open[2] or '', open[6] or ''
 
 local function answer(code, differences)
   return {code, open[1], their_catalog, differences, open[4] or '', open[5] or '', previous,
-    tonumber(open[8] or 1), tonumber(open[9] or 0)}
+    tonumber(open[8] or 1), tonumber(open[9] or 0), tonumber(open[10] or 0)}
 end
 
 if open[7] then return answer(TURNING, 0) end
@@ -83,10 +84,10 @@ if open[1] then
   end
   return answer(IS_OPEN, differences)
 end
-if proposed == '' or wanted ~= '' then return {NONE, '', '', 0, '', '', '', 0, 0} end
-if closes_at ~= '' and tonumber(closes_at) <= clock() then return {OVER, '', '', 0, '', '', '', 0, 0} end
+if proposed == '' or wanted ~= '' then return {NONE, '', '', 0, '', '', '', 0, 0, 0} end
+if closes_at ~= '' and tonumber(closes_at) <= clock() then return {OVER, '', '', 0, '', '', '', 0, 0, 0} end
 putStock(stock, FIRST_FOOD)
-putSale(marker, gate, log, proposed, catalog, opens_at, closes_at, pieces)
+putSale(marker, gate, log, proposed, catalog, opens_at, closes_at, pieces, hold)
 if server ~= '' then redis.call('HSET', marker, 'server', server) end
 if tonumber(slices) > 1 then redis.call('HSET', marker, 'slices', slices, 'filling', 1) end
-return {OPENED, proposed, catalog, 0, opens_at, closes_at, '', tonumber(slices), slices == '1' and 0 or 1}
+return {OPENED, proposed, catalog, 0, opens_at, closes_at, '', tonumber(slices), slices == '1' and 0 or 1, tonumber(hold)}

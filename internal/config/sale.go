@@ -36,6 +36,9 @@ func (c *saleFlags) add(f *Flags, redis *redisx.Config) {
 		}
 		return nil
 	})
+	f.Time(&redis.Hold, "hold", 0, 0, 7*24*time.Hour,
+		"`time` an order is held until it is paid, not less than what the provider of payments gives a buyer; "+
+			"0: orders are final at once. A sale keeps the time with which it was opened")
 	f.Time(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, time.Millisecond, time.Second,
 		"`time` between two readings of the stock for GET /foods")
 }

@@ -12,14 +12,15 @@
 -- ARGV[2]  name of the consumer group of KEYS[5]: string
 -- ARGV[3]  number of slices: integer > 0; of more than one, the others are made afterwards
 -- ARGV[4]  pieces of all foods in all slices: integer >= 0
--- ARGV[5+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0
+-- ARGV[5]  how long orders are held: milliseconds, 0 for not
+-- ARGV[6+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0
 --
 -- Returns 0  the next sale is there
 --         1  another caller has opened it: nothing is changed
 --         2  Redis has lost the sale before, or the stock of the next one: nothing is changed
 local marker, stock, gate, log, stream, next_stock, kept = unpack(KEYS)
-local id, group, slices, pieces = unpack(ARGV, 1, 4)
-local FIRST_FOOD = 5
+local id, group, slices, pieces, hold = unpack(ARGV, 1, 5)
+local FIRST_FOOD = 6
 local OPENED, OVER, NO_SALE = 0, 1, 2
 local call = redis.call
 
@@ -40,5 +41,5 @@ if ledger then
   call('HSET', marker, 'ledger', 'on')
 end
 if slices ~= '1' then call('HSET', marker, 'slices', slices, 'filling', 1) end
-putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces)
+putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold)
 return OPENED

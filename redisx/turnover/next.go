@@ -341,7 +341,7 @@ func (t *turnover) end(ctx context.Context, l *pipeline.Link) error {
 		pieces += n
 	}
 	args := append([]string{t.next, redisx.StreamGroup, strconv.Itoa(t.cfg.SliceCount()),
-		strconv.FormatInt(pieces, 10)}, t.cfg.Shares(stock, 0)...)
+		strconv.FormatInt(pieces, 10), strconv.FormatInt(t.cfg.Hold.Milliseconds(), 10)}, t.cfg.Shares(stock, 0)...)
 	var code int64
 	if err := l.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {
 		return fmt.Errorf("cannot open the next sale in Redis at %s: %w", t.cfg.Address, err)

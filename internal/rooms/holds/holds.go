@@ -1,0 +1,68 @@
+// Package holds releases orders whose hold is over. Every worker sweeps all slices; what one of them has
+// released is gone for the others, so none must be there. A sweep is a script of about 100 us, and it pauses
+// after each one: orders go on in between.
+package holds
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"flashsale/internal/background"
+	"flashsale/internal/logpace"
+	"flashsale/redisx"
+	"flashsale/redisx/held"
+)
+
+const (
+	look  = 500 * time.Millisecond // between two looks at a slice where nothing is due; a hold ends at most this late
+	pause = 2 * time.Millisecond   // between two sweeps while more is due
+)
+
+// Config of Holds.
+type Config struct {
+	Orders   *held.Orders
+	Slices   int
+	Released func(orders int) // counts; nil for nothing
+}
+
+// Holds sweeps the slices of a sale.
+type Holds struct {
+	cfg  Config
+	pace logpace.Pace
+}
+
+// New makes Holds.
+func New(cfg Config) *Holds { return &Holds{cfg: cfg} }
+
+// Run sweeps until ctx ends, and returns nil then.
+func (h *Holds) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for slice := range max(h.cfg.Slices, 1) {
+		running.Go(func() { background.Repeat(ctx, func() time.Duration { return h.sweep(slice) }) })
+	}
+	running.Wait()
+	return nil
+}
+
+// sweep releases what is due of a slice and returns when to look again.
+func (h *Holds) sweep(slice int) time.Duration {
+	released, next, err := h.cfg.Orders.Release(slice)
+	switch {
+	case err != nil:
+		if n := h.pace.Due(time.Now()); n > 0 && !errors.Is(err, redisx.ErrSaleGone) {
+			slog.Warn("held orders are not released", "slice", slice, "error", err)
+		}
+	case released > 0:
+		if h.cfg.Released != nil {
+			h.cfg.Released(released)
+		}
+		return pause + rand.N(pause)
+	case !next.IsZero():
+		return min(max(time.Until(next), pause), look) + rand.N(pause)
+	}
+	return look
+}
