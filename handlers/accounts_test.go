@@ -151,7 +151,7 @@ func TestRegisteredBuys(t *testing.T) {
 		s.expectSession(t, "/users", registration("alice", "password"), 201, first, "alice")
 		cart := s.cartOf(first)
 		order := `{"cart_id":"` + cart + `"}`
-		id := fmt.Sprintf(`"id":"%s"`, redisx.AppendOrderID(nil, s.cfg.Sale.ID(), first))
+		id := fmt.Sprintf(`"id":"%s"`, redisx.AppendOrderID(nil, s.cfg.Sale.ID(), first, 0))
 		const items = `"items":[{"food_id":1,"count":2}],"total":`
 		s.expect(t, first, "PATCH", "/carts/"+cart, `{"food_id":1,"count":2}`, 204, "")
 		s.expect(t, first, "POST", "/orders", order, 200, "{"+id+"}")

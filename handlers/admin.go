@@ -202,7 +202,7 @@ func (l *list) nextOrders(scan *redisx.OrderScan, details bool) error {
 		order := &page[i]
 		l.begin()
 		l.text = append(l.text, `{"id":`...)
-		l.text = l.server.appendOrderID(l.text, order.User)
+		l.text = l.server.appendOrderID(l.text, order.User, order.Hold.Number)
 		l.text = append(l.text, `,"user_id":`...)
 		l.text = strconv.AppendUint(l.text, uint64(order.User), 10)
 		l.text = l.server.appendItems(l.text, order.Items)

@@ -60,7 +60,7 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"id":`...)
-	b = s.appendOrderID(b, user)
+	b = s.appendOrderID(b, user, 0)
 	replyBody(ctx, append(b, '}'))
 }
 
@@ -92,7 +92,7 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 	b := append(scratch[:0], '[')
 	if len(order.Items) > 0 {
 		b = append(b, `{"id":`...)
-		b = s.appendOrderID(b, c.user)
+		b = s.appendOrderID(b, c.user, order.Hold.Number)
 		b = s.appendItems(b, order.Items)
 		if wantsDetails(ctx) {
 			b = appendPlaced(b, &order)
@@ -113,8 +113,8 @@ func appendPlaced(dst []byte, order *redisx.Order) []byte {
 }
 
 // appendOrderID appends the id of the user's order as a JSON string.
-func (s *Server) appendOrderID(dst []byte, user uint32) []byte {
-	return append(redisx.AppendOrderID(append(dst, '"'), s.cfg.Sale.ID(), user), '"')
+func (s *Server) appendOrderID(dst []byte, user uint32, before int) []byte {
+	return append(redisx.AppendOrderID(append(dst, '"'), s.cfg.Sale.ID(), user, before), '"')
 }
 
 // appendItems appends ,"items":[...],"total":n of an order.

@@ -76,11 +76,16 @@ func parseHold(line string) (h Hold, err error) {
 	return h, nil
 }
 
-// AppendOrderID appends the id of a user's order, "<sale>-<user>". It is unique over all sales, because a
-// user has one order in a sale, and is not stored. It does not allocate.
-func AppendOrderID(dst []byte, sale string, user uint32) []byte {
+// AppendOrderID appends the id of a user's order, "<sale>-<user>"; where the user had orders before that were
+// released, "<sale>-<user>-<before>". It is unique over all sales, because a user has one order at a time, and
+// is not stored. It does not allocate.
+func AppendOrderID(dst []byte, sale string, user uint32, before int) []byte {
 	dst = append(append(dst, sale...), '-')
-	return strconv.AppendUint(dst, uint64(user), 10)
+	dst = strconv.AppendUint(dst, uint64(user), 10)
+	if before > 0 {
+		dst = strconv.AppendInt(append(dst, '-'), int64(before), 10)
+	}
+	return dst
 }
 
 // Numbered is an Outcome of an order that wants to know how many orders the user has had before, if any:

@@ -128,6 +128,6 @@ func (l *orderList) print(order *redisx.Order) {
 	}
 	l.orders, l.pieces, l.sum = l.orders+1, l.pieces+pieces, l.sum+sum
 	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %d\n",
-		order.Placed.UTC().Format(printedTime), redisx.AppendOrderID(nil, l.sale, order.User), id, name,
+		order.Placed.UTC().Format(printedTime), redisx.AppendOrderID(nil, l.sale, order.User, order.Hold.Number), id, name,
 		strings.Join(items, " "), sum)
 }

@@ -84,7 +84,7 @@ func (b *Book) AppendPage(dst []byte, page []redisx.Order) ([]byte, error) {
 
 // appendRow appends a row of CSV. No field but the name can have a character that needs quotes.
 func (b *Book) appendRow(dst []byte, order *redisx.Order, name string) []byte {
-	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
+	dst = redisx.AppendOrderID(dst, b.Sale, order.User, order.Hold.Number)
 	dst = append(dst, ',')
 	dst = strconv.AppendUint(dst, uint64(order.User), 10)
 	dst = append(dst, ',')
@@ -149,7 +149,7 @@ func guard(text string) string {
 // appendObject appends a line with an object.
 func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte {
 	dst = append(dst, `{"id":"`...)
-	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
+	dst = redisx.AppendOrderID(dst, b.Sale, order.User, order.Hold.Number)
 	dst = append(dst, `","user_id":`...)
 	dst = strconv.AppendUint(dst, uint64(order.User), 10)
 	dst = append(dst, `,"username":`...)

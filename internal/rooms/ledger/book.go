@@ -28,7 +28,7 @@ type book struct {
 
 // entry prices an order. redisx has checked that its foods are those of the sale.
 func (b book) entry(order redisx.Order) entry {
-	id := string(redisx.AppendOrderID(nil, b.sale, order.User))
+	id := string(redisx.AppendOrderID(nil, b.sale, order.User, order.Hold.Number))
 	e := entry{id: id, user: order.User, placed: order.Placed, items: order.Items}
 	for _, item := range order.Items {
 		e.total += b.prices[item.Food-1] * item.Count

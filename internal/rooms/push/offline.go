@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale/internal/background"
-	"flashsale/internal/rooms/push/hook"
+	"flashsale/internal/webhook"
 	"flashsale/redisx/pipeline"
 )
 
@@ -55,7 +55,7 @@ var scripts = []*pipeline.Script{beatScript, leaseScript, noticeScript}
 type offline struct {
 	*Server
 	redis *pipeline.Spread
-	hook  *hook.Hook
+	hook  *webhook.Hook
 	lines [pipeline.Parts]chan line // of the logs
 	wake  chan struct{}             // for the poster
 }
@@ -74,7 +74,7 @@ type notice struct {
 }
 
 func newOffline(s *Server) (*offline, error) {
-	h, err := hook.New(s.cfg.OfflineURL, s.cfg.OfflineSecret)
+	h, err := webhook.New(s.cfg.OfflineURL, true, s.cfg.OfflineSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -329,10 +329,10 @@ func (o *offline) waiting(part int) (list []queued, err error) {
 // postOne posts an entry. It takes away what the hook took or refuses for good.
 func (o *offline) postOne(ctx context.Context, part int, q queued) error {
 	body := append(append([]byte(`{"type":"message.offline","data":`), q.text...), '}')
-	var refused hook.Refused
+	var refused webhook.Refused
 	err := o.hook.Post(ctx, "msg_"+strconv.Itoa(part)+"-"+q.id, o.cfg.Now(), body)
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Final():
 		o.cfg.Figures.PushHooksLost.Inc()
 		slog.Warn("the hook for users who are not connected refuses a message", "status", refused.Status)
 	case err != nil:

@@ -1,0 +1,139 @@
+// Package webhook posts JSON to a URL, signed as Standard Webhooks 1.0 wants it (standardwebhooks.com).
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+const (
+	timeout    = 10 * time.Second
+	replyMax   = 4 << 10 // bytes that are read of a reply
+	secretsMax = 5       // while a secret is replaced by the next one, both sign
+	idleConns  = 64
+)
+
+// Hook is a URL and the keys that sign.
+type Hook struct {
+	url    string
+	keys   []*webhooks.Webhook
+	client *http.Client
+}
+
+// New makes a Hook. A secret is whsec_ and base64. Addresses that are not public are refused when a
+// connection is made, unless private allows them: a name may lead to another address each time.
+func New(address string, private bool, secrets ...string) (*Hook, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, fmt.Errorf("the address %q of a hook is no URL of http or https without a password", address)
+	}
+	if len(secrets) == 0 || len(secrets) > secretsMax {
+		return nil, fmt.Errorf("a hook has 1 to %d secrets, not %d", secretsMax, len(secrets))
+	}
+	h := &Hook{url: address}
+	for _, secret := range secrets {
+		key, err := webhooks.NewWebhook(secret)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read a secret of the hook: want whsec_ and base64: %w", err)
+		}
+		h.keys = append(h.keys, key)
+	}
+	dialer := &net.Dialer{Timeout: timeout}
+	if !private {
+		dialer.Control = refusePrivate
+	}
+	h.client = &http.Client{Timeout: timeout,
+		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: idleConns,
+			ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout, IdleConnTimeout: time.Minute},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the signature is for this URL's owner
+		}}
+	return h, nil
+}
+
+// ErrPrivate refuses an address that is not public.
+var ErrPrivate = errors.New("the address is not public")
+
+// shared are the addresses behind a provider's NAT (RFC 6598), which netip does not count as private.
+var shared = netip.MustParsePrefix("100.64.0.0/10")
+
+// refusePrivate refuses a connection to an address that is not public.
+func refusePrivate(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("cannot read the address %q: %w", address, err)
+	}
+	ip := to.Addr().Unmap()
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) {
+		return fmt.Errorf("%w: %s", ErrPrivate, ip)
+	}
+	return nil
+}
+
+// Refused is a reply other than 2xx.
+type Refused struct {
+	Status int
+	After  time.Duration // how long to wait, from Retry-After; 0 if it was not sent
+}
+
+func (r Refused) Error() string { return "the hook answers " + strconv.Itoa(r.Status) }
+
+// Final reports whether the receiver will never take this post: 4xx but 408 and 429.
+func (r Refused) Final() bool {
+	return r.Status/100 == 4 && r.Status != http.StatusRequestTimeout && r.Status != http.StatusTooManyRequests
+}
+
+// Post posts a body. The same id means the same event, also when it is posted again. The error is a Refused,
+// or tells why the receiver could not be reached.
+func (h *Hook) Post(ctx context.Context, id string, now time.Time, body []byte) error {
+	var signatures []string
+	for _, key := range h.keys {
+		signature, err := key.Sign(id, now, body)
+		if err != nil {
+			return fmt.Errorf("cannot sign: %w", err)
+		}
+		signatures = append(signatures, signature)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("cannot make request: %w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(webhooks.HeaderWebhookID, id)
+	r.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	r.Header.Set(webhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
+	reply, err := h.client.Do(r)
+	if err != nil {
+		return fmt.Errorf("cannot post: %w", err)
+	}
+	defer reply.Body.Close()
+	_, _ = io.CopyN(io.Discard, reply.Body, replyMax) // so that the connection can be used again
+	if reply.StatusCode/100 == 2 {
+		return nil
+	}
+	return Refused{reply.StatusCode, retryAfter(reply.Header.Get("Retry-After"), now)}
+}
+
+// retryAfter reads a Retry-After: seconds, or a time.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
