@@ -1,0 +1,141 @@
+package payments
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"flashsale/internal/testkit"
+)
+
+const (
+	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	stripeSecret   = "whsec_stripe_is_not_base64!"
+)
+
+var now = time.Unix(1_800_000_000, 0)
+
+// standard signs a body as Standard Webhooks wants it.
+func standard(t *testing.T, secret string, at time.Time, body string) http.Header {
+	key, err := webhooks.NewWebhook(secret)
+	testkit.Must(t, err)
+	signature, err := key.Sign("evt_1", at, []byte(body))
+	testkit.Must(t, err)
+	h := http.Header{}
+	h.Set("webhook-id", "evt_1")
+	h.Set("webhook-timestamp", fmt.Sprint(at.Unix()))
+	h.Set("webhook-signature", "v1,AAAA "+signature)
+	return h
+}
+
+// stripe signs a body as Stripe does, with another signature before it.
+func stripe(secret string, at time.Time, body string) http.Header {
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
+	return http.Header{"Stripe-Signature": {fmt.Sprintf("t=%d,v1=00ff,v0=11,v1=%s", at.Unix(),
+		hex.EncodeToString(mac.Sum(nil)))}}
+}
+
+func TestRead(t *testing.T) {
+	const (
+		made     = `{"type":"payment.succeeded","data":{"payment_id":"p1","order_id":"s-2","amount":7}}`
+		complete = `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` +
+			`"client_reference_id":"s-2-1","amount_total":7,"payment_status":"paid"}}}`
+		unpaid = `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` +
+			`"client_reference_id":"s-2-1","amount_total":7,"payment_status":"unpaid"}}}`
+	)
+	for _, tc := range []struct {
+		name   string
+		header http.Header
+		body   string
+		want   Receipt
+		told   bool
+		err    error
+	}{
+		{"standard", standard(t, standardSecret, now, made), made, Receipt{"evt_1", "s-2", "p1", 7}, true, nil},
+		{"stripe", stripe(stripeSecret, now, complete), complete, Receipt{"evt_2", "s-2-1", "cs_1", 7}, true, nil},
+		{"stripe, money to come", stripe(stripeSecret, now, unpaid), unpaid, Receipt{}, false, nil},
+		{"another type", standard(t, standardSecret, now, `{"type":"x"}`), `{"type":"x"}`, Receipt{}, false, nil},
+		{"another type of stripe", stripe(stripeSecret, now, `{"type":"x"}`), `{"type":"x"}`, Receipt{}, false, nil},
+		{"another body", standard(t, standardSecret, now, made), made + " ", Receipt{}, false, ErrForged},
+		{"another body of stripe", stripe(stripeSecret, now, complete), complete + " ", Receipt{}, false, ErrForged},
+		{"another secret", stripe("another secret of stripe", now, complete), complete, Receipt{}, false, ErrForged},
+		{"no signature", http.Header{}, made, Receipt{}, false, ErrForged},
+		{"old", standard(t, standardSecret, now.Add(-6*time.Minute), made), made, Receipt{}, false, ErrStale},
+		{"too new", stripe(stripeSecret, now.Add(6*time.Minute), complete), complete, Receipt{}, false, ErrStale},
+		{"no JSON", standard(t, standardSecret, now, "{"), "{", Receipt{}, false, ErrMalform},
+		{"no amount", standard(t, standardSecret, now, `{"type":"payment.succeeded","data":{}}`),
+			`{"type":"payment.succeeded","data":{}}`, Receipt{}, false, ErrMalform},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, told, err := Secrets{stripeSecret, standardSecret}.Read(tc.header, []byte(tc.body), now)
+			if !errors.Is(err, tc.err) || told != tc.told || err == nil && told && got != tc.want {
+				t.Errorf("%+v, %t, %v; want %+v, %t, %v", got, told, err, tc.want, tc.told, tc.err)
+			}
+		})
+	}
+}
+
+// Both kinds of providers: what they are asked, and what becomes of their answers.
+func TestProviders(t *testing.T) {
+	var asked string
+	status, answer := http.StatusOK, `{"id":"p1","url":"https://pay.example/p1"}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = fmt.Sprintln(r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key"),
+			string(body))
+		w.WriteHeader(status)
+		io.WriteString(w, answer)
+	}))
+	defer server.Close()
+	order := Order{ID: "s-2", Attempt: 3, Amount: 700, Currency: "EUR", Till: now, Title: "2 noodles"}
+	for _, tc := range []struct {
+		name            string
+		provider        Provider
+		opened, ended   string
+		endedWithStatus int
+	}{
+		{"stripe", &Stripe{API: server.URL, Key: "sk", Return: "https://shop.example/"},
+			"POST /v1/checkout/sessions Bearer sk s-2/3 cancel_url=https%3A%2F%2Fshop.example%2F&client_reference_id=s-2" +
+				"&expires_at=1800000000&line_items%5B0%5D%5Bprice_data%5D%5Bcurrency%5D=eur" +
+				"&line_items%5B0%5D%5Bprice_data%5D%5Bproduct_data%5D%5Bname%5D=2+noodles" +
+				"&line_items%5B0%5D%5Bprice_data%5D%5Bunit_amount%5D=700&line_items%5B0%5D%5Bquantity%5D=1&mode=payment" +
+				"&success_url=https%3A%2F%2Fshop.example%2F\n",
+			"POST /v1/checkout/sessions/p1/expire Bearer sk  \n", 400},
+		{"program", &Program{URL: server.URL + "/payments", Token: "sk"},
+			`POST /payments Bearer sk s-2/3 {"amount":700,"attempt":3,"currency":"EUR","order_id":"s-2",` +
+				`"till":"2027-01-15T08:00:00Z","title":"2 noodles"}` + "\n",
+			"DELETE /payments/p1 Bearer sk  \n", 409},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status, answer = 200, `{"id":"p1","url":"https://pay.example/p1"}`
+			got, err := tc.provider.Open(t.Context(), order)
+			if err != nil || got != (Session{"p1", "https://pay.example/p1"}) || asked != tc.opened {
+				t.Errorf("%+v, %v; asked %s\nwant %s", got, err, asked, tc.opened)
+			}
+			if err := tc.provider.End(t.Context(), "p1"); err != nil || asked != tc.ended {
+				t.Errorf("%v; asked %s\nwant %s", err, asked, tc.ended)
+			}
+			status = tc.endedWithStatus
+			testkit.Must(t, tc.provider.End(t.Context(), "p1"))
+			for _, status = range []int{200, 302, 400, 500} {
+				answer = "{"
+				if _, err := tc.provider.Open(t.Context(), order); !errors.Is(err, ErrProvider) {
+					t.Errorf("status %d: %v, want ErrProvider", status, err)
+				}
+			}
+			if err := tc.provider.End(t.Context(), "p1"); !errors.Is(err, ErrProvider) {
+				t.Errorf("%v, want ErrProvider", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package payments
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// Secrets verify the events of a provider. While one replaces another, both count.
+type Secrets []string
+
+// Read verifies and reads an event. told is false for an event that tells of no payment that was made: it is
+// taken and has no effect. The header Stripe-Signature makes it Stripe's, else it must be signed by Standard
+// Webhooks. Errors: ErrForged, ErrStale, ErrMalform.
+func (s Secrets) Read(header http.Header, body []byte, now time.Time) (r Receipt, told bool, err error) {
+	if signed := header.Values("Stripe-Signature"); len(signed) > 0 {
+		if err := s.verifyStripe(signed, body, now); err != nil {
+			return Receipt{}, false, err
+		}
+		return readStripe(body)
+	}
+	if err := s.verifyStandard(header, body, now); err != nil {
+		return Receipt{}, false, err
+	}
+	return readStandard(header.Get(webhooks.HeaderWebhookID), body)
+}
+
+// verifyStandard checks a signature of Standard Webhooks 1.0.
+func (s Secrets) verifyStandard(header http.Header, body []byte, now time.Time) error {
+	seconds, err := strconv.ParseInt(header.Get(webhooks.HeaderWebhookTimestamp), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: it has no time", ErrForged)
+	}
+	for _, secret := range s {
+		key, err := webhooks.NewWebhook(secret)
+		if err != nil {
+			continue // Stripe's, which is no base64
+		}
+		if key.VerifyIgnoringTimestamp(body, header) == nil {
+			return fresh(seconds, now)
+		}
+	}
+	return ErrForged
+}
+
+func fresh(seconds int64, now time.Time) error {
+	if age := now.Sub(time.Unix(seconds, 0)); age > tolerance || age < -tolerance {
+		return ErrStale
+	}
+	return nil
+}
+
+// verifyStripe checks a Stripe-Signature: "t=seconds,v1=hex,v1=hex", the HMAC-SHA256 of "seconds.body".
+// Source: docs.stripe.com/webhooks/signature.
+func (s Secrets) verifyStripe(signed []string, body []byte, now time.Time) error {
+	if len(signed) != 1 {
+		return ErrForged
+	}
+	var seconds string
+	var given [][]byte
+	for part := range strings.SplitSeq(signed[0], ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch name {
+		case "t":
+			seconds = value
+		case "v1":
+			if sum, err := hex.DecodeString(value); err == nil {
+				given = append(given, sum)
+			}
+		}
+	}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return ErrForged
+	}
+	for _, secret := range s {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(seconds + "."))
+		mac.Write(body)
+		want := mac.Sum(nil)
+		for _, sum := range given {
+			if hmac.Equal(sum, want) {
+				return fresh(at, now)
+			}
+		}
+	}
+	return ErrForged
+}
+
+// readStandard reads {"type":"payment.succeeded","data":{"payment_id":s,"order_id":s,"amount":n}}.
+func readStandard(id string, body []byte) (r Receipt, told bool, err error) {
+	var e struct {
+		Type string
+		Data struct {
+			Payment string `json:"payment_id"`
+			Order   string `json:"order_id"`
+			Amount  *int64
+		}
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return r, false, fmt.Errorf("%w: %w", ErrMalform, err)
+	}
+	if e.Type != "payment.succeeded" {
+		return r, false, nil
+	}
+	if e.Data.Amount == nil {
+		return r, false, fmt.Errorf("%w: it has no amount", ErrMalform)
+	}
+	r = Receipt{id, e.Data.Order, e.Data.Payment, *e.Data.Amount}
+	return r, true, r.check()
+}
+
+func (r *Receipt) check() error {
+	if r.Event == "" || r.Order == "" || r.Payment == "" || r.Amount < 0 {
+		return fmt.Errorf("%w: it names no event, order or payment, or an amount below 0", ErrMalform)
+	}
+	return nil
+}
+
+// readStripe reads an event of Stripe Checkout.
+func readStripe(body []byte) (r Receipt, told bool, err error) {
+	var e struct {
+		ID   string
+		Type string
+		Data struct {
+			Object struct {
+				ID            string
+				Reference     string `json:"client_reference_id"`
+				Amount        int64  `json:"amount_total"`
+				PaymentStatus string `json:"payment_status"`
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return r, false, fmt.Errorf("%w: %w", ErrMalform, err)
+	}
+	switch e.Type {
+	case "checkout.session.completed", "checkout.session.async_payment_succeeded":
+	default:
+		return r, false, nil
+	}
+	if o := e.Data.Object; o.PaymentStatus != "paid" { // the money comes later, or never
+		return r, false, nil
+	}
+	r = Receipt{e.ID, e.Data.Object.Reference, e.Data.Object.ID, e.Data.Object.Amount}
+	return r, true, r.check()
+}
+
+// CheckSecrets returns an error for a secret that can verify nothing.
+func (s Secrets) CheckSecrets() error {
+	if len(s) == 0 {
+		return errors.New("a provider needs a secret that signs its events")
+	}
+	for _, secret := range s {
+		if len(secret) < 16 {
+			return errors.New("a secret of the provider has less than 16 characters")
+		}
+	}
+	return nil
+}
