@@ -24,8 +24,7 @@ type accountsCalls struct {
 	accounts *accounts.Accounts
 }
 
-// Accounts is the room of people who register, and of contacts. The login and the check of tokens ask it,
-// too.
+// Accounts is the room of people who register, and of contacts. The login asks it, too.
 func Accounts(a *accounts.Accounts) Room {
 	return func(s *Server) []Route {
 		s.accounts = a
@@ -35,7 +34,6 @@ func Accounts(a *accounts.Accounts) Room {
 			{"POST", "/users", s.anybody, takes(accountBodyMax), r.register},
 			{"GET", "/users", user, slow, r.listNames},
 			{"PUT", "/users/me/password", user, takes(accountBodyMax), r.setPassword},
-			{"DELETE", "/users/me/tokens", user, slow, r.endTokens},
 			{"GET", "/contacts", user, slow, r.listContacts},
 			{"GET", "/contacts/:user", user, slow, r.showContact},
 			{"PUT", "/contacts/:user", user, slow, r.putContact},
@@ -199,13 +197,4 @@ func (r accountsCalls) nameOf(user uint32) (string, error) {
 		return "", err
 	}
 	return names[user], nil
-}
-
-// endTokens ends all access tokens of the caller, on all servers.
-func (r accountsCalls) endTokens(ctx *fasthttp.RequestCtx, c Call) {
-	if err := r.accounts.EndTokens(c.user); err != nil {
-		r.replyOutcome(ctx, err)
-		return
-	}
-	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/sessions"
 	"flashsale/tokens"
 )
 
@@ -79,7 +80,7 @@ func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (login session, sent bool) {
 // sessionOf returns the session of a valid access token.
 func (s *Server) sessionOf(token []byte, now time.Time) (login session, ok bool) {
 	login.user, login.id, login.expires, ok = s.cfg.Keys.Access(token, now)
-	return login, ok && !s.isEnded(login.user, login.expires)
+	return login, ok && !s.isEnded(login)
 }
 
 // appendToken appends an access token for a new session of the user.
@@ -87,9 +88,9 @@ func (s *Server) appendToken(b []byte, user uint32, now time.Time) []byte {
 	return s.cfg.Keys.AppendAccess(b, user, rand.Uint32(), now.Add(s.cfg.TokenTTL))
 }
 
-// isEnded reports whether the user has logged out everywhere since this token was minted.
-func (s *Server) isEnded(user uint32, expires int64) bool {
-	return s.accounts != nil && s.accounts.IsEnded(user, expires)
+// isEnded reports whether a session has ended before its token expires.
+func (s *Server) isEnded(login session) bool {
+	return s.sessions != nil && s.sessions.IsEnded(sessions.User(login.user), login.id, login.expires)
 }
 
 // root lets only the administrator pass: user 1.

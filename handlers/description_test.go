@@ -26,6 +26,7 @@ import (
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/presence"
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
 	"flashsale/tokens"
@@ -82,7 +83,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
-		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
+		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
+		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
 		Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)
 	}

@@ -52,7 +52,7 @@ var english = map[string]string{
 	"NAME_TAKEN":                    "Another user has this name.",
 	"ACCOUNTS_FULL":                 "No more users can register.",
 	"CATALOGUE_USER":                "The catalogue looks after its users.",
-	"TOO_MANY_LOGOUTS":              "Too many users have logged out everywhere.",
+	"TOO_MANY_LOGOUTS":              "Too many users have logged out lately.",
 	"REGISTERED_NOT_ALLOWED":        "Registered users cannot buy in this sale.",
 	"USER_NOT_FOUND":                "There is no such user.",
 	"CONTACT_NOT_FOUND":             "There is no such contact.",

@@ -11,6 +11,7 @@ import (
 
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
@@ -95,7 +96,7 @@ var (
 	errAccountsFull      = newFailure(403, "ACCOUNTS_FULL", "注册人数已满")
 	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户由目录管理")
 	errAccountClosed     = newFailure(409, "ACCOUNT_CLOSED", "账户已注销")
-	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
+	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出登录的用户过多")
 	errNoBuyer           = newFailure(403, "REGISTERED_NOT_ALLOWED", "注册用户不能参加本次抢购")
 	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
 	errNoContact         = newFailure(404, "CONTACT_NOT_FOUND", "联系人不存在")
@@ -162,7 +163,7 @@ var outcomes = []struct {
 	{accounts.ErrWrongPassword, errUserAuth},
 	{accounts.ErrCatalogueUser, errCatalogueUser},
 	{accounts.ErrClosed, errAccountClosed},
-	{accounts.ErrTooManyEnded, errTooManyEnded},
+	{sessions.ErrTooMany, errTooManyEnded},
 	{accounts.ErrNoUser, errUserNotFound},
 	{accounts.ErrNoContact, errNoContact},
 	{accounts.ErrBadContact, errBadContact},

@@ -73,6 +73,7 @@ func (r liveCalls) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bo
 		r.logRefusedService(ctx)
 	} else if login.user == rootUser {
 		viewer.Root, viewer.Until = true, login.expires
+		viewer.Ended = func() bool { return r.isEnded(login) }
 	}
 	return ok
 }

@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/serve/framing"
@@ -99,6 +100,7 @@ type Server struct {
 	// Rooms that the calls of the sale use; nil where they have not joined.
 	limits    *limits.Limiter
 	accounts  *accounts.Accounts
+	sessions  *sessions.Sessions
 	hashing   hashing
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist

@@ -12,6 +12,7 @@ import (
 	"flashsale/internal/background"
 	"flashsale/internal/config"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/sessions"
 )
 
 // accountRefusals are the errors of commands that name an account which cannot be changed.
@@ -26,10 +27,19 @@ func runAccount(ctx context.Context, p *program, args []string) (code int) {
 		err = p.onStore(ctx, cfg.Config, func(store *store) error {
 			// Redis must remember the end of tokens for as long as the servers' -token-ttl, which may be longer
 			// than this command's.
-			room := accounts.Config{Redis: store.redis.Spread(), TokenTTL: config.TokenTTLMax, Hash: accounts.Hash}
-			return withAccounts(ctx, room, func(a *accounts.Accounts) error {
-				return (&accountCommand{p, cfg, a}).run(ctx)
+			ended := sessions.New(sessions.Config{Redis: store.redis.Room(sessions.HashTag),
+				TokenTTL: config.TokenTTLMax})
+			room := accounts.Config{Redis: store.redis.Spread(), Hash: accounts.Hash,
+				EndSessions: ofUser(ended.EndAll), NoteEnd: ofUser(ended.NoteAll)}
+			background.Beside(ended.Run, func() {
+				err = withAccounts(ctx, room, func(a *accounts.Accounts) error {
+					if err := awaitRoom(ctx, ended.Up, store.redis.Timeout); err != nil {
+						return err
+					}
+					return (&accountCommand{p, cfg, a}).run(ctx)
+				})
 			})
+			return err
 		})
 	}
 	return p.exitCode("account", err, accountRefusals)
@@ -121,11 +131,20 @@ func visible(c rune) rune {
 	return unicode.ReplacementChar
 }
 
-// accountsPause is the time between two checks whether Redis answers.
-const accountsPause = 10 * time.Millisecond
+// awaitRoom waits until Redis answers a room, for at most the timeout of a call.
+func awaitRoom(ctx context.Context, up func() bool, timeout time.Duration) error {
+	for begin := time.Now(); !up() && time.Since(begin) < timeout; {
+		if !background.Pause(ctx, roomPause) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
 
-// withAccounts lets a command use the accounts. It waits until Redis answers, for at most the timeout of a
-// call. Without a function for them there are no users of the catalogue.
+const roomPause = 10 * time.Millisecond // between two checks whether Redis answers
+
+// withAccounts lets a command use the accounts. Without a function for them there are no users of the
+// catalogue.
 func withAccounts(
 	ctx context.Context, cfg accounts.Config, use func(*accounts.Accounts) error,
 ) (err error) {
@@ -135,12 +154,7 @@ func withAccounts(
 	}
 	a := accounts.New(cfg)
 	background.Beside(a.Run, func() {
-		for begin := time.Now(); !a.Up() && time.Since(begin) < cfg.Redis[0].Timeout && err == nil; {
-			if !background.Pause(ctx, accountsPause) {
-				err = ctx.Err()
-			}
-		}
-		if err == nil {
+		if err = awaitRoom(ctx, a.Up, cfg.Redis[0].Timeout); err == nil {
 			err = use(a)
 		}
 	})

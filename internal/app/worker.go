@@ -16,6 +16,7 @@ import (
 	"flashsale/internal/profiling"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/supervise"
@@ -43,6 +44,7 @@ type worker struct {
 
 	parts    []part             // of the rooms
 	traffic  *traffic.Traffic   // for the live view; nil if the room is off
+	sessions *sessions.Sessions // for the accounts
 	accounts *accounts.Accounts // for the other rooms of the conversation; nil if that is off
 	repeats  *repeats.Counter   // for the conversations; nil if the room is off
 }

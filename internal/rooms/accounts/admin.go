@@ -133,7 +133,7 @@ func (a *Accounts) Reset(user uint32, password []byte) error {
 	}
 	switch code {
 	case passwordReset:
-		return a.EndTokens(user)
+		return a.cfg.EndSessions(user)
 	case accountClosed: // while the password was hashed
 		return ErrClosed
 	}
@@ -155,7 +155,7 @@ func (a *Accounts) Close(user uint32) error {
 			return err
 		}
 	}
-	if err := a.EndTokens(user); err != nil {
+	if err := a.cfg.EndSessions(user); err != nil {
 		return err
 	}
 	return a.deleteContacts(user)

@@ -97,12 +97,10 @@ func testList(t *testing.T, a *Accounts) {
 
 func TestReset(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
+		ended := a.cfg.noteEnds(func(uint32) error { return nil })
 		u := a.join(t, "Alice")
-		before := time.Now().Add(a.cfg.TokenTTL).Unix()
 		testkit.Must(t, a.Reset(u.ID, []byte("a new password")))
-		if !a.IsEnded(u.ID, before) {
-			t.Error("a token of before is still valid")
-		}
+		same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		_, err := a.Authenticate("alice", []byte("password of Alice"))
 		wants(t, "the lost password", err, ErrWrongPassword)
 		got, err := a.Authenticate("alice", []byte("a new password"))
@@ -119,13 +117,13 @@ func TestReset(t *testing.T) {
 // others noted.
 func TestClose(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
+		ended := a.cfg.noteEnds(func(uint32) error { return nil })
 		u := a.join(t, "Alice")
 		friend := a.join(t, "friend")
 		testkit.Must(t, a.put(u.ID, Contact{User: friend.ID, Blocked: true}))
 		testkit.Must(t, a.put(u.ID, Contact{User: 2, Nickname: "two"}))
 		testkit.Must(t, a.put(friend.ID, Contact{User: u.ID, Blocked: true}))
 		begin := time.Now().Add(-time.Millisecond)
-		until := time.Now().Add(a.cfg.TokenTTL).Unix()
 		var closed time.Time
 		for range 2 {
 			testkit.Must(t, a.Close(u.ID))
@@ -136,9 +134,7 @@ func TestClose(t *testing.T) {
 			}
 			closed = found[0].Closed
 		}
-		if !a.IsEnded(u.ID, until) || a.IsEnded(friend.ID, until) {
-			t.Error("not the tokens of the one user have ended")
-		}
+		same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		for _, password := range []string{"password of Alice", ""} {
 			_, err := a.Authenticate("Alice", []byte(password))
 			wants(t, "login", err, ErrWrongPassword)

@@ -49,8 +49,8 @@ func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
 }
 
 // SetPassword changes the password of a registered user and ends his tokens. Errors: ErrWrongPassword if old
-// is not his password, ErrCatalogueUser for another user, ErrTooManyEnded; then the password is as before.
-// After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
+// is not his password, ErrCatalogueUser for another user, or why tokens cannot end; then the password is as
+// before. After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
 func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	x, err := a.accountOf(user)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	}
 	// Tokens end before and after the change. The first end finds out whether there is room for it: then the
 	// second one, which also ends what the old password has opened in between, has room too.
-	if _, err := a.noteEnd(user); err != nil {
+	if err := a.cfg.NoteEnd(user); err != nil {
 		return err
 	}
 	var code int64
@@ -77,7 +77,7 @@ func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	}
 	switch code {
 	case passwordChanged:
-		return a.EndTokens(user)
+		return a.cfg.EndSessions(user)
 	case passwordIsOther:
 		return ErrWrongPassword
 	}
