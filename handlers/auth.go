@@ -172,10 +172,10 @@ func bearerToken(value []byte) (token string, bearer bool) {
 }
 
 // logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text.
-// They are forged or expired, or another server of the sale signs with a secret that is unknown here.
+// They are forged, expired or ended, or another server of the sale signs with a secret that is unknown here.
 func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
 	if n := s.refusedTokens.Due(timeOf(ctx)); n > 0 {
-		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
+		slog.Warn("access tokens are refused: forged, expired, ended, or signed with a secret unknown here",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}
 }

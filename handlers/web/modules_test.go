@@ -97,7 +97,7 @@ var stateTests = []moduleTest{
 			m.resume();
 			return m.session?.user ?? null;
 		});
-		m.logOut();
+		m.logOut("expired");
 		return resumed;`, `[null,null,null,null,null,null,null,null,2]`},
 	{"a cart changes as on the server", "cart", `
 		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];

@@ -101,14 +101,21 @@ export const setPassword = (old, fresh) => endTokens(async () => {
   become({ ...session, token: told.access_token });
 });
 
-// logOutEverywhere ends all logins of the user.
-export const logOutEverywhere = () => endTokens(async () => {
+// endSessions ends all logins of the user, on all devices.
+export const endSessions = () => endTokens(async () => {
   await call("DELETE", "/users/me/tokens");
   become(null);
 });
 
-// logOut ends the login. why is "expired" or "idle" where the person did not ask for it.
-export const logOut = (why) => become(null, why);
+// logOut ends the login. why is "expired" or "idle" where the person did not ask for it. The page forgets it at once;
+// where the server cannot be reached its token lives until it expires.
+export function logOut(why) {
+  const login = session;
+  become(null, why);
+  if (login && why !== "expired") {
+    request("POST", "/logout", undefined, {}, login).catch(() => {});
+  }
+}
 
 // A console that was left alone does not stay root's.
 let idle = 0;

@@ -12,6 +12,7 @@ export function start() {
   byId("login-register").addEventListener("click", register);
   byId("login-cancel").addEventListener("click", () => dialog.close());
   byId("log-out").addEventListener("click", () => logOut());
+  byId("account").addEventListener("click", async () => (await import("/web/account.js")).open());
   byId("login-form").addEventListener("submit", submit);
   dialog.addEventListener("close", () => byId("login-form").reset());
   onSession(show);
