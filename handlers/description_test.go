@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/images"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -83,7 +84,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
-		Threads(Conversation{})} {
+		Threads(Conversation{}), Sums(new(demand.Demand))} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}

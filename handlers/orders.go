@@ -51,10 +51,14 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 // placed answers placeOrder.
 func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	if lacking, named := err.(*redisx.OutOfStock); named { // it does not allocate, as errors.As does
+		s.demand.Refused(lacking.Lacks)
 		replyLacking(ctx, lacking)
 		return
 	}
 	if err != nil {
+		if err == redisx.ErrOutOfStock {
+			s.demand.Refused(nil)
+		}
 		s.replyOutcome(ctx, err)
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
@@ -102,6 +103,7 @@ type Server struct {
 	hashing   hashing
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
+	demand    *demand.Demand
 
 	hitsByCall *traffic.Counters // by route and class of status, see count
 	hitsByFood *traffic.Counters // pieces that were added to carts

@@ -69,8 +69,8 @@ type Book struct {
 	Decimals int                     // of the currency
 }
 
-// byteOrderMark is U+FEFF in UTF-8.
-const byteOrderMark = "\xEF\xBB\xBF"
+// ByteOrderMark is U+FEFF in UTF-8.
+const ByteOrderMark = "\xEF\xBB\xBF"
 
 // AppendHead appends the header line of CSV.
 func (b *Book) AppendHead(dst []byte) []byte {
@@ -78,7 +78,7 @@ func (b *Book) AppendHead(dst []byte) []byte {
 		return dst
 	}
 	if b.BOM {
-		dst = append(dst, byteOrderMark...)
+		dst = append(dst, ByteOrderMark...)
 	}
 	if b.Rows == Items {
 		return append(dst, itemsHead...)

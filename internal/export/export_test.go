@@ -109,7 +109,8 @@ func TestItems(t *testing.T) {
 		t.Errorf("head %q", head)
 	}
 	const object = `{"placed_at":"2026-11-22T10:00:00.005Z","order_id":"abcdefgh-7","user_id":7,` +
-		`"username":"@sum","food_id":%s,"food_name":"","count":%s,"price":%s,"sum":%s,"currency":"CNY","decimals":2}`
+		`"username":"@sum","food_id":%s,"food_name":"","count":%s,"price":%s,"sum":%s,"currency":"CNY",` +
+		`"decimals":2}`
 	fill := func(values ...any) string { return fmt.Sprintf(object+"\n", values...) }
 	if got, want := line(t, b, order), fill("3", "2", "30", "60")+fill("1", "1", "10", "10"); got != want {
 		t.Errorf("rows\n%q, want\n%q", got, want)
