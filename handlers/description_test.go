@@ -84,7 +84,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
-		Threads(Conversation{}), Sums(new(demand.Demand))} {
+		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil)} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}
@@ -150,7 +150,7 @@ func TestDescriptionHasErrors(t *testing.T) {
 	for _, e := range readDescription(t).Errors() {
 		left[e.Code] = e
 	}
-	made := []*failure{malformedDocument(1), unknownField(nil, nil), tooFewLeft(0, 1)}
+	made := []*failure{malformedDocument(1), unknownField(nil, nil), tooFewLeft(0, 1), nextFailed("x")}
 	for _, f := range append(slices.Clone(failures), made...) {
 		code := string(codeOf(f.body))
 		is, found := left[code]

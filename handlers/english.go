@@ -78,6 +78,8 @@ var english = map[string]string{
 	"MIXED_NAME":                    "A name must not mix letters of several scripts.",
 	"CLOSES_IN_PAST":                "The closing time is over; to close at once, send the state closed.",
 	"OPENS_IN_PAST":                 "The opening time is over; to open at once, send the state open.",
+	"SALE_NOT_CLOSED":               "The sale is not closed: close it first.",
+	"LEDGER_BEHIND":                 "Orders are not in the ledger yet. Try again in a moment.",
 	"INVALID_ROWS":                  "The rows must be orders or items.",
 	"TOO_MANY_ORDERS":               "Too many orders to sort: search for fewer, or use flashsale sale export.",
 	"ORDER_NOT_FOUND":               "There is no such order.",

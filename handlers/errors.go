@@ -16,6 +16,7 @@ import (
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // failure is an error reply: a status and its ready-made bodies.
@@ -89,6 +90,8 @@ var (
 	errOpensInPast       = newFailure(400, "OPENS_IN_PAST", "开始时间已过；要立即开始，请发送 state 为 open")
 	errBadAdd            = newFailure(400, "INVALID_ADD", "add 不能为 0，且绝对值不能超过 1000000000")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
+	errNotClosed         = newFailure(409, "SALE_NOT_CLOSED", "抢购尚未结束，请先结束")
+	errLedgerBehind      = newFailure(409, "LEDGER_BEHIND", "仍有订单未写入账本，请稍后再试")
 	errBadRows           = newFailure(400, "INVALID_ROWS", "rows 须为 orders 或 items")
 	errTooManyOrders     = newFailure(413, "TOO_MANY_ORDERS", "订单过多，无法排序；请缩小范围或使用 flashsale sale export")
 	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
@@ -135,7 +138,7 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
-	errBadAdd, errBadFormat, errBadRows, errTooManyOrders, errNoOrder,
+	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoOrder,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
@@ -185,6 +188,10 @@ var outcomes = []struct {
 	{redisx.ErrClosesInPast, errClosesInPast},
 	{redisx.ErrKeyReused, errKeyReused},
 	{export.ErrTooMany, errTooManyOrders},
+	{ErrNextBusy, errTooManyRequests},
+	{turnover.ErrNotClosed, errNotClosed},
+	{turnover.ErrLedgerBehind, errLedgerBehind},
+	{turnover.ErrOverAlready, errClosesInPast},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 	{threads.ErrNoUser, errUserNotFound},

@@ -8,6 +8,7 @@ import { download } from "./download.js";
 import { count, fromLocalInput, localInput, number, span, time, zone, zoned } from "./format.js";
 import { readGoods } from "./goods.js";
 import { tellError } from "./messages.js";
+import * as nextSale from "./nextsale.js";
 import * as restock from "./restock.js";
 import { known, onChange, takeSale } from "./store.js";
 import { language, say } from "./words.js";
@@ -34,6 +35,7 @@ export function start() {
   byId("times").addEventListener("input", () => setText(byId("times-fault"), fault(wantedTimes(), now())));
   byId("times-now").addEventListener("click", () => showTimes(true));
   restock.start(agreed, perform);
+  nextSale.start(agreed, perform);
   byId("log-again").addEventListener("click", readLog);
   for (const [kind, [name, ending, query]] of Object.entries(files)) {
     byId(`export-${kind}`).addEventListener("click", () => download(`/admin/orders?${query}`,
@@ -50,6 +52,8 @@ function leave() {
   byId("confirm").close("no");
   byId("times").reset();
   byId("restock").reset();
+  byId("next-sale").reset();
+  setText(byId("next-fault"), "");
   setText(byId("restock-shown"), "");
   setText(byId("times-fault"), "");
   showChanges([]);
