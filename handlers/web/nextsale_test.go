@@ -108,10 +108,13 @@ func TestNextSaleFromPage(t *testing.T) {
 	p.click("#next-sale button")
 	p.until("a question", `document.getElementById("confirm").open`)
 	p.shoot("question")
-	want := "Sale " + first + ": This sale ends for good. Its orders are kept (1 order), its carts are deleted. The orders " +
-		"are first written to a file in the data folder of this server. The next one has 4 foods with 40 pieces, as " +
-		"this one had at first. 5,000 users of the catalogue can log in. It opens at 1 Jan 2040, 10:00:00 (09:00:00 " +
-		"UTC). It has no closing time. Until the servers have it, orders are refused for some seconds."
+	want := "Sale " + first + ": " + `This sale ends for good. Its orders are kept (1 order), its carts are deleted.
+The orders are first written to a file in the data folder of this server.
+The next one has 4 foods with 40 pieces, as this one had at first.
+5,000 users of the catalogue can log in.
+It opens at 1 Jan 2040, 10:00:00 (09:00:00 UTC).
+It has no closing time.
+Until the servers have it, orders are refused for some seconds.`
 	if text := p.js(`return document.getElementById("confirm-text").textContent`); text != want {
 		t.Errorf("the question is\n%s\nwant\n%s", text, want)
 	}

@@ -74,7 +74,7 @@ const text = (plan, { opens_at: opens, closes_at: closes }) => [
   opens ? say("It opens at {time}.", { time: zoned(opens) }) : say("It opens at once."),
   closes ? say("It closes at {time}.", { time: zoned(closes) }) : say("It has no closing time."),
   say("Until the servers have it, orders are refused for some seconds."),
-].filter(Boolean).join(" ");
+].filter(Boolean).join("\n");
 
 // open opens it. An answer that is lost is asked for again.
 async function open(wish) {
