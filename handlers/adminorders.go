@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/export"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // sortedMax is how many orders an export by item sorts: it keeps 40 bytes of each in memory.
@@ -154,50 +156,91 @@ type orderItem struct {
 	Sum   int64             `json:"sum"`
 }
 
-// showOrder sends one order of the sale.
+// PastOrder is an order of a sale that has ended. One without items is none.
+type PastOrder struct {
+	redisx.Order
+	Prices    []int64 // of that sale; nil if they are not known
+	SameFoods bool    // it had the foods of the catalogue
+	SameUsers bool    // the users of the catalogue are those of that sale
+}
+
+// showOrder sends one order, of this sale or of one that has ended.
 func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
 	id := c.param("id")
 	sale, text, _ := strings.Cut(id, "-")
 	user, err := strconv.ParseUint(text, 10, 32)
-	switch {
-	case err != nil || id != string(redisx.AppendOrderID(nil, sale, uint32(user))): // ".." too
+	if err != nil || id != string(redisx.AppendOrderID(nil, sale, uint32(user))) { // ".." too
 		reply(ctx, errNotFound)
 		return
-	case sale != s.cfg.Sale.ID():
-		reply(ctx, errNoOrder)
+	}
+	if s.lists.Add(1) > listsMax { // the prices of a past sale are as long as a list
+		s.lists.Add(-1)
+		reply(ctx, errTooManyRequests)
 		return
 	}
-	order, err := s.cfg.Sale.Order(uint32(user))
-	var names map[uint32]string
+	defer s.lists.Add(-1)
+	body, err := s.orderBody(sale, uint32(user))
+	var encoded []byte
 	if err == nil {
-		names, err = s.buyers()([]uint32{order.User})
+		encoded, err = json.Marshal(body)
 	}
 	switch {
+	case errors.Is(err, errOrderMissing), errors.Is(err, turnover.ErrNoPastSale):
+		reply(ctx, errNoOrder)
 	case err != nil:
 		s.replyOutcome(ctx, err)
-		return
-	case len(order.Items) == 0:
-		reply(ctx, errNoOrder)
-		return
+	default:
+		replyBody(ctx, encoded)
 	}
-	body, err := json.Marshal(s.bodyOfOrder(&order, names[order.User]))
-	if err != nil {
-		s.replyOutcome(ctx, err)
-		return
-	}
-	replyBody(ctx, body)
 }
 
-func (s *Server) bodyOfOrder(order *redisx.Order, name string) orderBody {
+var errOrderMissing = errors.New("there is no such order")
+
+// orderBody reads an order.
+func (s *Server) orderBody(sale string, user uint32) (*orderBody, error) {
+	past := PastOrder{SameFoods: true, SameUsers: true}
+	var err error
+	switch {
+	case sale == s.cfg.Sale.ID():
+		past.Order, err = s.cfg.Sale.Order(user)
+		for _, food := range s.cfg.Catalog.Foods() {
+			past.Prices = append(past.Prices, food.Price)
+		}
+	case s.cfg.PastOrder == nil:
+		err = errOrderMissing
+	default:
+		past, err = s.cfg.PastOrder(sale, user)
+	}
+	if err == nil && (len(past.Items) == 0 || past.Prices == nil) {
+		err = errOrderMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := ""
+	if past.SameUsers || user >= redisx.FirstRegistered {
+		names, err := s.buyers()([]uint32{user})
+		if err != nil {
+			return nil, err
+		}
+		name = names[user]
+	}
+	return s.bodyOfOrder(sale, &past, name), nil
+}
+
+func (s *Server) bodyOfOrder(sale string, order *PastOrder, name string) *orderBody {
 	c := s.cfg.Catalog
-	foods, goods := c.Foods(), c.Goods()
-	body := orderBody{ID: string(redisx.AppendOrderID(nil, s.cfg.Sale.ID(), order.User)), Sale: s.cfg.Sale.ID(),
-		User: order.User, Name: name, Placed: stamp(order.Placed), Currency: c.Currency()}
+	body := &orderBody{ID: string(redisx.AppendOrderID(nil, sale, order.User)), Sale: sale, User: order.User,
+		Name: name, Placed: stamp(order.Placed)}
+	var goods []catalog.Goods
+	if order.SameFoods {
+		goods, body.Currency = c.Goods(), c.Currency()
+	}
 	if n, known := catalog.Decimals(body.Currency); known {
 		body.Decimals = &n
 	}
 	for _, item := range order.Items {
-		line := orderItem{Food: item.Food, Count: item.Count, Price: foods[item.Food-1].Price}
+		line := orderItem{Food: item.Food, Count: item.Count, Price: order.Prices[item.Food-1]}
 		line.Sum = line.Price * line.Count
 		if goods != nil {
 			line.Name, line.Names = goods[item.Food-1].Name.Default, goods[item.Food-1].Name.In

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/redisx"
 	"flashsale/redisx/redistest"
+	"flashsale/redisx/turnover"
 )
 
 const (
@@ -124,6 +126,28 @@ func testShowOrder(t *testing.T, open opener) {
 	}
 	s.expect(t, 2, "GET", "/admin/orders/"+id+"-7", "", 403, notAllowed)
 	s.expect(t, 0, "GET", "/admin/orders/"+id+"-7", "", 401, invalidToken)
+	s.lists.Add(listsMax)
+	s.expect(t, rootUser, "GET", "/admin/orders/"+id+"-7", "", 429, tooMany)
+	s.lists.Add(-listsMax)
+	s.do(func() {
+		s.cfg.PastOrder = func(sale string, user uint32) (p PastOrder, err error) {
+			p.Order = redisx.Order{User: user, Items: []redisx.Item{{Food: 9, Count: 2}}, Placed: orderAt(7)}
+			switch sale {
+			case "notthere":
+				return p, turnover.ErrNoPastSale
+			case "fullfull":
+				p.Prices = make([]int64, 9)
+				p.Prices[8] = 21
+			}
+			return p, nil
+		}
+	})
+	for _, none := range []string{"notthere", "noprices"} {
+		s.expect(t, rootUser, "GET", "/admin/orders/"+none+"-7", "", 404, noOrder)
+	}
+	s.expect(t, rootUser, "GET", "/admin/orders/fullfull-7", "", 200, `{"id":"fullfull-7","sale":"fullfull",`+
+		`"user_id":7,"username":"","placed_at":"2027-01-15T08:07:00.000Z","items":[{"food_id":9,"count":2,`+
+		`"price":21,"sum":42}],"total":42}`)
 	server.Do(t, "SET o_7 broken")
 	s.unchecked()
 	if status, _, _ := s.call(t, rootUser, "GET", "/admin/orders/"+id+"-7", ""); status != 500 {

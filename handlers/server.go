@@ -59,6 +59,10 @@ type Config struct {
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
+	// PastOrder finds the order of a user in a sale that has ended; turnover.ErrNoPastSale without such a
+	// sale. nil: there are none.
+	PastOrder func(sale string, user uint32) (PastOrder, error)
+
 	Registered      int  // users who may register
 	CatalogueBuyers bool // only users of the catalogue may order
 

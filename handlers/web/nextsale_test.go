@@ -108,7 +108,7 @@ func TestNextSaleFromPage(t *testing.T) {
 	p.click("#next-sale button")
 	p.until("a question", `document.getElementById("confirm").open`)
 	p.shoot("question")
-	want := "Sale " + first + ": " + `This sale ends for good. Its orders are kept (1 order), its carts are deleted.
+	want := "Sale " + first + `: This sale ends for good. Its orders are kept (1 order), its carts are deleted.
 The orders are first written to a file in the data folder of this server.
 The next one has 4 foods with 40 pieces, as this one had at first.
 5,000 users of the catalogue can log in.

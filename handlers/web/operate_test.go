@@ -93,7 +93,7 @@ func TestOrdersAreFound(t *testing.T) {
 	p.untilText("order-items", "Spicy noodles")
 	p.shoot("order")
 	p.run(chromedp.Navigate(p.base + "#/orders/" + s.Sale(t) + "-99"))
-	p.untilText("order-message", "There is no such order in this sale.")
+	p.untilText("order-message", "There is no such order.")
 	p.click("#order-card a")
 	p.until("the list", `!document.getElementById("orders-list").hidden &&
 		document.getElementById("order-card").hidden`)

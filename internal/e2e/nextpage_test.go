@@ -108,6 +108,17 @@ func TestNextSaleByAPI(t *testing.T) {
 	if _, err := buyer.Order(cart); !client.IsRefused(err, 403, "ORDER_OUT_OF_LIMIT") {
 		t.Errorf("a second order there: %v", err)
 	}
+	past, err := root.Do("GET", "/admin/orders/"+order, "")
+	if want := fmt.Sprintf(`{"id":%q,"sale":%q,"user_id":2,"username":"ann","placed_at":`, order,
+		first); err != nil || !strings.HasPrefix(past.Body, want) || !strings.HasSuffix(past.Body,
+		`,"items":[{"food_id":1,"count":2,"price":10,"sum":20}],"total":20}`) {
+		t.Errorf("the order of the sale before is %s, %v", past.Body, err)
+	}
+	for _, none := range []string{first + "-3", "aaaaaaaa-2"} {
+		if reply, err := root.Do("GET", "/admin/orders/"+none, ""); err != nil || reply.Status != 404 {
+			t.Errorf("order %s: %v, %v", none, reply, err)
+		}
+	}
 	of := append([]string{"-data", s.Data}, args...)
 	if kept := readExport(t, saleDone(t, of, "export", "-sale", first)); kept[order][1] != 2 {
 		t.Errorf("the orders of the sale before are %v", kept)

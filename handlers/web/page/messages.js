@@ -39,7 +39,7 @@ const texts = {
   NOT_ALLOWED: "Only root may do that.",
   NOT_FOUND: "This server does not offer that.",
   OPENS_IN_PAST: "The sale cannot open by itself at a time that is over.",
-  ORDER_NOT_FOUND: "There is no such order in this sale.",
+  ORDER_NOT_FOUND: "There is no such order.",
   ORDER_OUT_OF_LIMIT: "You have ordered already: each user orders once.",
   REGISTERED_NOT_ALLOWED: "Only users of the catalogue can buy in this sale.",
   SALE_CLOCKS_DIFFER: "The clocks of the Redis servers differ too much to schedule the sale.",

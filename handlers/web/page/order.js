@@ -2,9 +2,10 @@
 
 import * as api from "./api.js";
 import { byId, make, setText, tell } from "./dom.js";
-import { zoned } from "./format.js";
-import { amount } from "./goods.js";
+import { number, zoned } from "./format.js";
+import { amount as money } from "./goods.js";
 import { tellError } from "./messages.js";
+import { known } from "./store.js";
 import { language, say } from "./words.js";
 
 let asked = 0; // counts questions; the answer to an older one is not shown
@@ -35,6 +36,8 @@ export async function showOrder(id) {
 }
 
 function draw(order) {
+  // the currency of a past sale with other foods is not known
+  const amount = order.currency || order.sale === known.sale?.id ? money : number;
   const facts = [["Buyer", order.username || "–"], ["Buyer's number", String(order.user_id)],
     ["Placed at", zoned(order.placed_at)], ["Sale", order.sale]];
   byId("order-facts").replaceChildren(...facts.map(([name, value]) =>

@@ -297,7 +297,7 @@ export const words = {
   "A part of the sale is away: the sums are not whole.": "部分场次暂不可用：汇总不完整。",
   "The sale cannot close at a time that is over.": "抢购不能在已过的时间结束。",
   "The sale cannot open by itself at a time that is over.": "抢购不能在已过的时间自动开始。",
-  "There is no such order in this sale.": "本场没有该订单。",
+  "There is no such order.": "没有该订单。",
   "There is no such state of a sale.": "没有这种状态。",
   "The clocks of the Redis servers differ too much to schedule the sale.": "Redis 服务器的时钟相差过大，无法定时。",
   "This change was sent before with other numbers.": "此更改已以其他数字发送过。",
