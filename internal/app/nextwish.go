@@ -62,7 +62,7 @@ func (s *supervisor) grant(ctx context.Context, wish handlers.NextWish) (plan ha
 		return plan, err
 	}
 	plan.Exported = true
-	plan.Next, _, err = turnover.OpenNext(ctx, s.store.redis, turnover.Next{Before: found.Sale,
+	plan.Next, _, err = turnover.OpenNext(ctx, s.store.redis, turnover.Next{By: wish.By, Before: found.Sale,
 		Catalog: first.Catalog, Stock: first.Stock,
 		Times: redisx.Times{OpensAt: wish.OpensAt, ClosesAt: wish.ClosesAt}})
 	if err == nil {

@@ -108,6 +108,10 @@ func TestNextSaleByAPI(t *testing.T) {
 	if _, err := buyer.Order(cart); !client.IsRefused(err, 403, "ORDER_OUT_OF_LIMIT") {
 		t.Errorf("a second order there: %v", err)
 	}
+	log, err := root.Do("GET", "/admin/log", "")
+	if err != nil || !strings.Contains(log.Body, `"by":"root","what":"opened","pieces":17,`) {
+		t.Errorf("the log of the next sale is %s, %v", log.Body, err)
+	}
 	past, err := root.Do("GET", "/admin/orders/"+order, "")
 	if want := fmt.Sprintf(`{"id":%q,"sale":%q,"user_id":2,"username":"ann","placed_at":`, order,
 		first); err != nil || !strings.HasPrefix(past.Body, want) || !strings.HasSuffix(past.Body,
