@@ -17,7 +17,7 @@ import (
 )
 
 // sortedMax is how many orders an export by item sorts: it keeps 40 bytes of each in memory.
-var sortedMax = 1_000_000
+const sortedMax = 1_000_000
 
 // listAllOrders streams the orders of the sale, all or those that a search finds, a page of Redis at a time.
 func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c Call) {
@@ -118,7 +118,7 @@ func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c Call, format export.Fo
 	}
 	file := "orders-"
 	if rows == export.Items {
-		next, file = export.Sorted(next, sortedMax), "items-"
+		next, file = export.Sorted(next, s.sortedMax), "items-"
 		book.Foods = s.cfg.Catalog.FoodNames(param(ctx, "language"))
 	}
 	kind := listKind{name: "orders", contentType: []byte(format.ContentType()),

@@ -202,8 +202,7 @@ func testExportItems(t *testing.T, open opener) {
 		t.Errorf("a line is\n%s\nwant\n%s", body, want)
 	}
 	s.expect(t, rootUser, "GET", "/admin/orders?format=csv&rows=foods", "", 400, badRows)
-	defer func(most int) { sortedMax = most }(sortedMax)
-	sortedMax = 2
+	s.do(func() { s.sortedMax = 2 })
 	s.expect(t, rootUser, "GET", "/admin/orders?format=csv&rows=items", "", 413,
 		`{"code":"TOO_MANY_ORDERS","message":"订单过多，无法排序；请缩小范围或使用 flashsale sale export"}`)
 	awaitNoLists(t, s)

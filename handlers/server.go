@@ -114,6 +114,7 @@ type Server struct {
 
 	readiness readiness
 	lists     atomic.Int64 // lists for root that are being sent
+	sortedMax int          // orders in an export by item
 	names     func() *catalog.Names
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
@@ -125,7 +126,7 @@ func New(cfg Config) *Server {
 	if count == nil {
 		count = figures.Private()
 	}
-	s := &Server{cfg: cfg, figures: count, drained: make(chan struct{}),
+	s := &Server{cfg: cfg, figures: count, sortedMax: sortedMax, drained: make(chan struct{}),
 		limiter: listener.NewLimiter(listener.Config{
 			TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,
