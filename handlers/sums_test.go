@@ -96,11 +96,18 @@ func testSums(t *testing.T, open opener) {
 
 // While buyers order and root restocks, every reading of the sums adds up; at the end they are what the
 // orders have.
-func TestSumsAddUp(t *testing.T) { onEngines(t, testSumsAddUp) }
+func TestSumsAddUp(t *testing.T) {
+	onEngines(t, func(t *testing.T, open opener) {
+		one := redistest.Start(t)
+		for name, address := range map[string]string{"one Redis": one.Socket,
+			"slices": one.Socket + "," + redistest.New(t).Socket} {
+			t.Run(name, func(t *testing.T) { testSumsAddUp(t, open, redistest.Start(t), address) })
+		}
+	})
+}
 
-func testSumsAddUp(t *testing.T, open opener) {
-	server := redistest.Start(t)
-	s := open(t, "unix", server.Socket)
+func testSumsAddUp(t *testing.T, open opener, server *redistest.Server, address string) {
+	s := open(t, "unix", address)
 	s.withSums(t, server)
 	type food struct {
 		Food                                    int64 `json:"food_id"`
