@@ -24,6 +24,7 @@ type listKind struct {
 	contentType []byte
 	file        string // file name of a download, "" for none
 	begin, end  string
+	close       func() // is called when the list has ended; nil for nothing to do
 }
 
 func jsonList(name string) listKind {
@@ -36,6 +37,9 @@ func (s *Server) streamList(
 ) {
 	l := s.newList(kind, next)
 	if l == nil {
+		if kind.close != nil {
+			kind.close()
+		}
 		reply(ctx, errTooManyRequests)
 		return
 	}
@@ -125,6 +129,9 @@ func (l *list) Close() error {
 	}
 	l.closed = true
 	l.server.lists.Add(-1)
+	if l.kind.close != nil {
+		l.kind.close()
+	}
 	if l.entry != nil {
 		now := time.Now()
 		l.entry.Took += now.Sub(l.entry.Time)

@@ -82,6 +82,7 @@ var english = map[string]string{
 	"LEDGER_BEHIND":                 "Orders are not in the ledger yet. Try again in a moment.",
 	"INVALID_ROWS":                  "The rows must be orders or items.",
 	"TOO_MANY_ORDERS":               "Too many orders to sort: search for fewer, or use flashsale sale export.",
+	"SALE_NOT_FOUND":                "There is no such sale.",
 	"ORDER_NOT_FOUND":               "There is no such order.",
 	"INVALID_ADD":                   "A restock adds or takes back 1 to 1000000000 pieces.",
 	"ACCOUNT_CLOSED":                "The account is closed.",

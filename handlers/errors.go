@@ -94,6 +94,7 @@ var (
 	errLedgerBehind      = newFailure(409, "LEDGER_BEHIND", "仍有订单未写入账本，请稍后再试")
 	errBadRows           = newFailure(400, "INVALID_ROWS", "rows 须为 orders 或 items")
 	errTooManyOrders     = newFailure(413, "TOO_MANY_ORDERS", "订单过多，无法排序；请缩小范围或使用 flashsale sale export")
+	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
 	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
 	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
@@ -138,7 +139,7 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
-	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoOrder,
+	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
@@ -189,6 +190,7 @@ var outcomes = []struct {
 	{redisx.ErrKeyReused, errKeyReused},
 	{export.ErrTooMany, errTooManyOrders},
 	{ErrNextBusy, errTooManyRequests},
+	{turnover.ErrNoPastSale, errNoSale},
 	{turnover.ErrNotClosed, errNotClosed},
 	{turnover.ErrLedgerBehind, errLedgerBehind},
 	{turnover.ErrOverAlready, errClosesInPast},

@@ -86,10 +86,10 @@ func (s *Server) readBuyer(ctx *fasthttp.RequestCtx, q *orderSearch) *failure {
 }
 
 // in returns the pages of orders that a search finds. That of a user is one question and no scan.
-func (q *orderSearch) in(sale *redisx.Sale) export.Pages {
-	next := sale.ScanOrders().Next
+func (q *orderSearch) in(of *saleOrders) export.Pages {
+	next := of.next
 	if q.user != 0 {
-		next = once(func() (redisx.Order, error) { return sale.Order(q.user) })
+		next = once(func() (redisx.Order, error) { return of.order(q.user) })
 	}
 	return func(ctx context.Context) ([]redisx.Order, error) {
 		for q.most > 0 {

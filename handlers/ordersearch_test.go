@@ -2,10 +2,13 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 	"flashsale/redisx/turnover"
@@ -129,30 +132,78 @@ func testShowOrder(t *testing.T, open opener) {
 	s.lists.Add(listsMax)
 	s.expect(t, rootUser, "GET", "/admin/orders/"+id+"-7", "", 429, tooMany)
 	s.lists.Add(-listsMax)
-	s.do(func() {
-		s.cfg.PastOrder = func(sale string, user uint32) (p PastOrder, err error) {
-			p.Order = redisx.Order{User: user, Items: []redisx.Item{{Food: 9, Count: 2}}, Placed: orderAt(7)}
-			switch sale {
-			case "notthere":
-				return p, turnover.ErrNoPastSale
-			case "fullfull":
-				p.Prices = make([]int64, 9)
-				p.Prices[8] = 21
-			}
-			return p, nil
-		}
-	})
-	for _, none := range []string{"notthere", "noprices"} {
-		s.expect(t, rootUser, "GET", "/admin/orders/"+none+"-7", "", 404, noOrder)
-	}
-	s.expect(t, rootUser, "GET", "/admin/orders/fullfull-7", "", 200, `{"id":"fullfull-7","sale":"fullfull",`+
-		`"user_id":7,"username":"","placed_at":"2027-01-15T08:07:00.000Z","items":[{"food_id":9,"count":2,`+
-		`"price":21,"sum":42}],"total":42}`)
 	server.Do(t, "SET o_7 broken")
 	s.unchecked()
 	if status, _, _ := s.call(t, rootUser, "GET", "/admin/orders/"+id+"-7", ""); status != 500 {
 		t.Errorf("an order that cannot be read: %d", status)
 	}
+}
+
+// Orders of a sale that has ended are listed, found, exported and shown with its prices. It is closed each
+// time.
+func TestPastOrders(t *testing.T) { onEngines(t, testPastOrders) }
+
+func testPastOrders(t *testing.T, open opener) {
+	s, _ := withOrders(t, open, 7)
+	const noSale = `{"code":"SALE_NOT_FOUND","message":"场次不存在"}`
+	s.expect(t, rootUser, "GET", "/admin/orders?sale=fullfull", "", 404, noSale)
+	s.expect(t, rootUser, "GET", "/admin/sales", "", 200,
+		fmt.Sprintf(`{"sale":%q,"previous":[]}`, s.cfg.Sale.ID()))
+	var opened, shut atomic.Int64
+	order := redisx.Order{User: 7, Items: []redisx.Item{{Food: 9, Count: 2}}, Placed: orderAt(7)}
+	s.do(func() {
+		s.cfg.PastSales = func() ([]string, error) { return slices.Repeat([]string{"fullfull"}, 101), nil }
+		s.cfg.PastSale = func(sale string) (*PastSale, error) {
+			if sale != "fullfull" {
+				return nil, turnover.ErrNoPastSale
+			}
+			opened.Add(1)
+			return &PastSale{Prices: []int64{8: 21}, Close: func() { shut.Add(1) },
+				Next: once(func() (redisx.Order, error) { return order, nil }),
+				Order: func(user uint32) (redisx.Order, error) {
+					if user == 7 {
+						return order, nil
+					}
+					return redisx.Order{User: user}, nil
+				}}, nil
+		}
+	})
+	const items = `"items":[{"food_id":9,"count":2}],"total":42`
+	const placed = `"placed_at":"2027-01-15T08:07:00.000Z"`
+	for _, test := range []struct {
+		query  string
+		status int
+		want   string
+	}{
+		{"?sale=fullfull", 200, `[{"id":"fullfull-7","user_id":7,` + items + `}]`},
+		{"?sale=fullfull&user=7&details=1", 200, `[{"id":"fullfull-7","user_id":7,` + items + "," + placed +
+			`,"username":""}]`},
+		{"?sale=fullfull&user=8", 200, "[]"},
+		{"?sale=notthere", 404, noSale},
+		{"?sale=fullfull&format=csv&rows=foods", 400, badRows},
+		{"/fullfull-7", 200, `{"id":"fullfull-7","sale":"fullfull","user_id":7,"username":"",` + placed +
+			`,"items":[{"food_id":9,"count":2,"price":21,"sum":42}],"total":42}`},
+		{"/fullfull-8", 404, noOrder},
+		{"/notthere-7", 404, noOrder},
+	} {
+		s.expect(t, rootUser, "GET", "/admin/orders"+test.query, "", test.status, test.want)
+	}
+	_, table, _ := s.call(t, rootUser, "GET", "/admin/orders?sale=fullfull&format=csv&rows=items", "")
+	if want := "2027-01-15T08:07:00.000Z,fullfull-7,7,,9,,2,21,42,,21,42\r\n"; !strings.HasSuffix(table, want) {
+		t.Errorf("the export is %q, want %q", table, want)
+	}
+	s.lists.Add(listsMax)
+	s.expect(t, rootUser, "GET", "/admin/orders?sale=fullfull", "", 429, tooMany)
+	s.lists.Add(-listsMax)
+	awaitNoLists(t, s)
+	testkit.Until(t, "every past sale is closed", func() bool { return opened.Load() == shut.Load() })
+	_, body, _ := s.call(t, rootUser, "GET", "/admin/sales", "")
+	if n := strings.Count(body, "fullfull"); n != salesMax {
+		t.Errorf("%d sales are listed", n)
+	}
+	s.do(func() { s.cfg.PastSales = func() ([]string, error) { return nil, redisx.ErrUnavailable } })
+	s.expect(t, rootUser, "GET", "/admin/sales", "", 503, unavailable)
+	s.expect(t, 2, "GET", "/admin/sales", "", 403, notAllowed)
 }
 
 // goodsName are the names of a food as they stand in a body.

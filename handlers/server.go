@@ -59,9 +59,11 @@ type Config struct {
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
-	// PastOrder finds the order of a user in a sale that has ended; turnover.ErrNoPastSale without such a
-	// sale. nil: there are none.
-	PastOrder func(sale string, user uint32) (PastOrder, error)
+	// PastSale opens a sale that has ended; turnover.ErrNoPastSale without such a sale, or without its prices.
+	// nil: only this sale is known.
+	PastSale func(sale string) (*PastSale, error)
+	// PastSales are the ids of the sales before this one, the last one first; nil: they are not known.
+	PastSales func() ([]string, error)
 
 	Registered      int  // users who may register
 	CatalogueBuyers bool // only users of the catalogue may order

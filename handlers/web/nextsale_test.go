@@ -122,6 +122,17 @@ Until the servers have it, orders are refused for some seconds.`
 	p.until("the next sale", fmt.Sprintf(`import("/web/store.js").then((m) => m.known.sale.id !== %q &&
 		m.known.sale.state === "scheduled")`, first))
 	p.untilText("log", "The sale was made with 40 pieces")
+	p.view("orders")
+	p.until("the sale of before", fmt.Sprintf(`[...document.getElementById("orders-sale").options].some((o) =>
+		o.value === %q)`, first))
+	p.js(fmt.Sprintf(`const sales = document.getElementById("orders-sale"); sales.value = %q;
+		sales.dispatchEvent(new Event("change"));`, first))
+	p.untilText("orders-table", "user2 (2)")
+	p.untilText("orders-table", "1 × food 2")
+	p.shoot("past")
+	p.click("#orders-table a")
+	p.untilText("order-items", "Spicy dumplings")
+	p.untilText("order-facts", first)
 	if text := testkit.ReadFile(t, filepath.Join(s.Data, "orders-"+first+".csv")); !strings.Contains(text,
 		first+"-2,2,user2,2=1,") {
 		t.Errorf("the kept orders are %q", text)

@@ -138,7 +138,7 @@ func (c *saleCommand) withNames(
 
 func (c *saleCommand) book(sale string, prices []int64, names export.Names) *export.Book {
 	return &export.Book{Format: export.Format(c.cfg.Format), Rows: export.Rows(c.cfg.Rows), BOM: c.cfg.BOM,
-		Sale: sale, Prices: prices, Names: names}
+		Sale: sale, Price: export.PricesOf(prices), Names: names}
 }
 
 // currencyOf is the currency of a catalogue and its decimals, "" and 0 without one.

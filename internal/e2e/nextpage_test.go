@@ -118,6 +118,15 @@ func TestNextSaleByAPI(t *testing.T) {
 		`,"items":[{"food_id":1,"count":2,"price":10,"sum":20}],"total":20}`) {
 		t.Errorf("the order of the sale before is %s, %v", past.Body, err)
 	}
+	for path, want := range map[string]string{
+		"/admin/sales": fmt.Sprintf(`{"sale":%q,"previous":[%q]}`, opened.Next, first),
+		"/admin/orders?sale=" + first: `[{"id":"` + order + `","user_id":2,` +
+			`"items":[{"food_id":1,"count":2}],"total":20}]`,
+	} {
+		if reply, err := root.Do("GET", path, ""); err != nil || reply.Body != want {
+			t.Errorf("%s: %s, %v", path, reply.Body, err)
+		}
+	}
 	for _, none := range []string{first + "-3", "aaaaaaaa-2"} {
 		if reply, err := root.Do("GET", "/admin/orders/"+none, ""); err != nil || reply.Status != 404 {
 			t.Errorf("order %s: %v, %v", none, reply, err)

@@ -55,13 +55,18 @@ const (
 	Items  Rows = "items"
 )
 
+// PricesOf makes a Price of the prices of food 1, 2, 3, ...
+func PricesOf(list []int64) func(food int64) int64 {
+	return func(food int64) int64 { return list[food-1] }
+}
+
 // Book is what turns the orders of a sale into text.
 type Book struct {
 	Format Format
 	Rows   Rows // "" is Orders
 	BOM    bool // CSV begins with a byte order mark: without one Excel does not take it for UTF-8
 	Sale   string
-	Prices []int64 // of food 1, 2, 3, ..., in minor units of the currency
+	Price  func(food int64) int64 // in minor units of the currency
 	Names  Names
 
 	Foods    func(food int64) string // names, for Items; nil: they are not known
@@ -121,7 +126,7 @@ func (b *Book) appendRow(dst []byte, order *redisx.Order, name string) []byte {
 	dst = append(dst, ',')
 	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return i.Count })
 	dst = append(dst, ',')
-	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return b.Prices[i.Food-1] })
+	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return b.Price(i.Food) })
 	dst = append(dst, ',')
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, ',')
@@ -191,7 +196,7 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte
 		dst = append(dst, `{"food_id":`...)
 		dst = strconv.AppendInt(dst, item.Food, 10)
 		dst = append(dst, `,"price":`...)
-		dst = strconv.AppendInt(dst, b.Prices[item.Food-1], 10)
+		dst = strconv.AppendInt(dst, b.Price(item.Food), 10)
 		dst = append(dst, `,"count":`...)
 		dst = strconv.AppendInt(dst, item.Count, 10)
 		dst = append(dst, '}')
@@ -204,7 +209,7 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte
 
 func (b *Book) total(items []redisx.Item) (sum int64) {
 	for _, item := range items {
-		sum += b.Prices[item.Food-1] * item.Count
+		sum += b.Price(item.Food) * item.Count
 	}
 	return sum
 }

@@ -23,7 +23,7 @@ import (
 )
 
 func book(format Format, name string) *Book {
-	return &Book{Format: format, Sale: "abcdefgh", Prices: []int64{10, 20, 30},
+	return &Book{Format: format, Sale: "abcdefgh", Price: PricesOf([]int64{10, 20, 30}),
 		Names: NamesBy(func(uint32) []byte { return []byte(name) })}
 }
 
@@ -257,7 +257,7 @@ func TestReadmeShowsFormats(t *testing.T) {
 		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
 	foods := []string{"Spicy noodles", "", "Spicy fried rice"}
 	for _, b := range []Book{{Format: CSV}, {Format: JSONLines}, {Format: CSV, Rows: Items}} {
-		b.Sale, b.Prices, b.Currency, b.Decimals = "zv2hq6ya", []int64{12, 5, 21}, "CNY", 2
+		b.Sale, b.Price, b.Currency, b.Decimals = "zv2hq6ya", PricesOf([]int64{12, 5, 21}), "CNY", 2
 		b.Names = NamesBy(func(uint32) []byte { return []byte("user2") })
 		b.Foods = func(food int64) string { return foods[food-1] }
 		text := strings.ReplaceAll(string(b.AppendHead(nil))+line(t, &b, order), "\r\n", "\n")

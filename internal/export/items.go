@@ -13,7 +13,7 @@ const itemsHead = "placed_at,order_id,user_id,user_name,food_id,food_name,count,
 // appendItemRows appends a row of CSV for each item of an order.
 func (b *Book) appendItemRows(dst []byte, order *redisx.Order, name string) []byte {
 	for _, item := range order.Items {
-		price := b.Prices[item.Food-1]
+		price := b.Price(item.Food)
 		dst = append(appendTime(dst, order.Placed), ',')
 		dst = append(redisx.AppendOrderID(dst, b.Sale, order.User), ',')
 		dst = append(strconv.AppendUint(dst, uint64(order.User), 10), ',')
@@ -48,7 +48,7 @@ type itemLine struct {
 // appendItemObjects appends a line with an object for each item of an order.
 func (b *Book) appendItemObjects(dst []byte, order *redisx.Order, name string) []byte {
 	for _, item := range order.Items {
-		price := b.Prices[item.Food-1]
+		price := b.Price(item.Food)
 		line, _ := json.Marshal(itemLine{ // texts and numbers never fail
 			Placed: string(appendTime(nil, order.Placed)), User: order.User, Name: name,
 			Order: string(redisx.AppendOrderID(nil, b.Sale, order.User)),

@@ -45,6 +45,7 @@ const texts = {
   SALE_CLOCKS_DIFFER: "The clocks of the Redis servers differ too much to schedule the sale.",
   SALE_CLOSED: "The sale is closed.",
   SALE_NOT_CLOSED: "This sale is not closed: close it first.",
+  SALE_NOT_FOUND: "There is no such sale.",
   SALE_NOT_OPEN: "The sale is not open yet.",
   SALE_PAUSED: "The sale is paused.",
   IDEMPOTENCY_KEY_REUSED: "This change was sent before with other numbers.",

@@ -8,6 +8,7 @@ import { amount, nameOf, readGoods } from "./goods.js";
 import { tellError } from "./messages.js";
 import { showOrder } from "./order.js";
 import { Splitter } from "./splitter.js";
+import { known } from "./store.js";
 import * as sums from "./sums.js";
 import { say } from "./words.js";
 
@@ -15,6 +16,8 @@ const pageRows = 50;
 const most = 1_000_000; // orders that the page reads
 
 let orders = [];
+let past = ""; // the id of the sale that they are of; "" for this one
+let during = ""; // the id of the sale that went on when they were read
 let page = 0;
 let reading = null; // what stops the list that is being read
 
@@ -28,6 +31,7 @@ export function start() {
     byId("orders-search").reset();
     load();
   });
+  byId("orders-sale").addEventListener("change", load);
   byId("orders-stop").addEventListener("click", () => reading?.abort());
   byId("orders-back").addEventListener("click", () => turn(page - 1));
   byId("orders-next").addEventListener("click", () => turn(page + 1));
@@ -38,7 +42,9 @@ export function start() {
       reading = null;
       running(false);
       orders = [];
+      past = "";
       byId("orders-search").reset();
+      offerSales([]);
       setText(byId("orders-state"), "");
       showOrder("");
       turn(0);
@@ -54,12 +60,33 @@ export async function show() {
   showOrder(id);
   if (id === "") {
     sums.show();
-    if (orders.length === 0 && !reading) {
+    readSales();
+    if (!reading && (orders.length === 0 || during !== known.sale?.id)) {
       load();
     } else {
       turn(page);
     }
   }
+}
+
+// readSales offers the sales before this one.
+async function readSales() {
+  try {
+    const told = await api.call("GET", "/admin/sales");
+    if (api.isRoot()) {
+      offerSales(told.previous);
+    }
+  } catch {
+    // this sale is offered in any case
+  }
+}
+
+function offerSales(previous) {
+  const chosen = byId("orders-sale").value;
+  const [own] = byId("orders-sale").options;
+  byId("orders-sale").replaceChildren(own, ...previous.map((id) => make("option", { value: id }, id)));
+  byId("orders-sale").value = previous.includes(chosen) ? chosen : "";
+  byId("orders-sales").hidden = previous.length === 0;
 }
 
 // wanted is what somebody looks for, as the server takes it; null where it is one order.
@@ -72,7 +99,7 @@ function wanted() {
   const food = byId("orders-food").value.trim();
   const span = { from: fromLocalInput(byId("orders-from").value), to: fromLocalInput(byId("orders-to").value) };
   for (const [name, value] of Object.entries({ [/^\d+$/.test(who) ? "user" : "name"]: who,
-    food: findFood(food) || food, ...span })) {
+    food: findFood(food) || food, sale: byId("orders-sale").value, ...span })) {
     if (value) {
       query.set(name, value);
     }
@@ -91,6 +118,8 @@ async function load() {
   const mine = new AbortController();
   reading = mine;
   orders = [];
+  past = query.get("sale") ?? "";
+  during = known.sale?.id ?? "";
   page = 0;
   running(true);
   try {
@@ -113,7 +142,7 @@ async function load() {
     }
     if (reading === mine) {
       orders.sort((a, b) => (a.placed_at < b.placed_at ? 1 : a.placed_at > b.placed_at ? -1 : 0)); // the newest first
-      const sum = amount(orders.reduce((all, order) => all + order.total, 0));
+      const sum = money(orders.reduce((all, order) => all + order.total, 0));
       setText(byId("orders-state"), [count(orders.length, "order"), sum, mine.signal.aborted && say("stopped")]
         .filter(Boolean).join(" · "));
     }
@@ -139,6 +168,9 @@ function running(is) {
   }
 }
 
+// The foods of a past sale may have been others, and so may its currency.
+const money = (units) => (past ? number(units) : amount(units));
+const foodName = (id) => (past ? say("food {id}", { id }) : nameOf(id));
 const buyer = ({ username, user_id }) => (username ? `${username} (${user_id})` : say("user {id}", { id: user_id }));
 
 function turn(to) {
@@ -148,8 +180,8 @@ function turn(to) {
     ...orders.slice(page * pageRows, (page + 1) * pageRows).map((o) => make("tr", { "data-user": o.user_id },
       make("td", { class: "at" }, time(o.placed_at)),
       make("td", {}, make("a", { href: `#/orders/${o.id}` }, o.id)), make("td", {}, buyer(o)),
-      make("td", {}, o.items.map((item) => `${item.count} × ${nameOf(item.food_id)}`).join(", ")),
-      make("td", { class: "num" }, amount(o.total)))));
+      make("td", {}, o.items.map((item) => `${item.count} × ${foodName(item.food_id)}`).join(", ")),
+      make("td", { class: "num" }, money(o.total)))));
   byId("no-orders").hidden = orders.length > 0 || reading !== null;
   setText(byId("orders-page"), say("Page {n} of {all}", { n: number(page + 1), all: number(pages) }));
   byId("orders-back").disabled = page === 0;
