@@ -39,17 +39,19 @@ type grant func(context.Context, handlers.NextWish) (handlers.NextPlan, error)
 // answer is what the desk tells: a plan or why there is none.
 type answer struct {
 	Plan   handlers.NextPlan
-	Kind   string // key of refusalKinds, "" for others
-	Reason string // "" without a refusal
+	Kind   string // key of refusalKinds, "" for none
+	Reason string // of a handlers.NextFailedError, "" for none
 }
 
 // refusalKinds are the errors that a worker gets as they are.
 var refusalKinds = map[string]error{
-	"not closed": turnover.ErrNotClosed, "not exported": turnover.ErrNotExported,
-	"ledger behind": turnover.ErrLedgerBehind, "over": turnover.ErrOverAlready,
-	"other pieces": turnover.ErrOtherPieces, "other sale": redisx.ErrOtherSale,
-	"clocks": redisx.ErrClocksDiffer, "busy": handlers.ErrNextBusy, "unavailable": redisx.ErrUnavailable,
+	"not closed": turnover.ErrNotClosed, "ledger behind": turnover.ErrLedgerBehind,
+	"over": turnover.ErrOverAlready, "other sale": redisx.ErrOtherSale, "clocks": redisx.ErrClocksDiffer,
+	"busy": handlers.ErrNextBusy, unavailable: redisx.ErrUnavailable,
 }
+
+// unavailable is the kind of an outcome that is not known.
+const unavailable = "unavailable"
 
 func openDesk() (*desk, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@flashsale-" + rand.Text(), Net: "unix"})
@@ -96,16 +98,26 @@ func (d *desk) serve(ctx context.Context, conn *net.UnixConn, act grant) {
 		stop()
 		d.busy.Unlock()
 	}
-	if err != nil {
-		told.Reason = err.Error()
-		for kind, known := range refusalKinds {
-			if errors.Is(err, known) {
-				told.Kind = kind
-			}
-		}
-	}
+	told.refuse(err)
 	if err := json.NewEncoder(conn).Encode(told); err != nil {
 		slog.Warn("cannot answer a worker", "error", err)
+	}
+}
+
+// refuse notes why there is no plan.
+func (a *answer) refuse(err error) {
+	if failed := (*handlers.NextFailedError)(nil); errors.As(err, &failed) {
+		a.Reason = failed.Reason
+		return
+	}
+	for kind, known := range refusalKinds {
+		if errors.Is(err, known) {
+			a.Kind = kind
+		}
+	}
+	if err != nil && a.Kind == "" {
+		slog.Error("the next sale may not be open yet; the same call completes it", "error", err)
+		a.Kind = unavailable
 	}
 }
 

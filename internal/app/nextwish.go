@@ -50,7 +50,7 @@ func (s *supervisor) grant(ctx context.Context, wish handlers.NextWish) (plan ha
 		err = checkPictures(s.cfg, loaded)
 	}
 	if err != nil {
-		return plan, err
+		return plan, &handlers.NextFailedError{Reason: err.Error()}
 	}
 	first := firstStock(loaded)
 	plan = handlers.NextPlan{Sale: found.Sale, Foods: len(first.Stock), Pieces: piecesOf(loaded),
@@ -102,7 +102,10 @@ func (s *supervisor) exportBefore(ctx context.Context, found *redisx.Marker, of 
 	c := &saleCommand{program: &program{stdout: io.Discard, stderr: io.Discard}, store: s.store,
 		cfg: &config.SaleCommand{Config: s.cfg, Format: "csv", Rows: "orders",
 			Output: s.folder.File(exportName(found.Sale))}}
-	return c.exportCurrent(ctx, found.Sale, of)
+	if err := c.exportCurrent(ctx, found.Sale, of); err != nil { // it changes nothing
+		return &handlers.NextFailedError{Reason: err.Error()}
+	}
+	return nil
 }
 
 // exportName is the file of a sale's orders in the data folder.
