@@ -194,7 +194,8 @@ $`)
 			t.Errorf("the orders with %q are\n%s", flags, text)
 		}
 	}
-	for _, flags := range [][]string{{"-user", "3"}, {"-food", "2"}} {
+	for _, flags := range [][]string{{"-user", "3"}, {"-user", "nobody"}, {"-user", "user2", "-food", "2"},
+		{"-food", "2"}} {
 		if text := saleDone(t, of, "orders", flags...); text != "0 orders, 0 pieces, 0 in total\n" {
 			t.Errorf("the orders with %q are\n%s", flags, text)
 		}
