@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/images"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -85,7 +86,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Threads(Conversation{})} {
+		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil)} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}
@@ -151,7 +152,7 @@ func TestDescriptionHasErrors(t *testing.T) {
 	for _, e := range readDescription(t).Errors() {
 		left[e.Code] = e
 	}
-	made := []*failure{malformedDocument(1), unknownField(nil, nil), tooFewLeft(0, 1)}
+	made := []*failure{malformedDocument(1), unknownField(nil, nil), tooFewLeft(0, 1), nextFailed("x")}
 	for _, f := range append(slices.Clone(failures), made...) {
 		code := string(codeOf(f.body))
 		is, found := left[code]

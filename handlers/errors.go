@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/export"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/sessions"
@@ -16,6 +17,7 @@ import (
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // failure is an error reply: a status and its ready-made bodies.
@@ -86,8 +88,15 @@ var (
 	errBadState          = newFailure(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errClosesInPast      = newFailure(400, "CLOSES_IN_PAST", "结束时间已过；要立即结束，请发送 state 为 closed")
+	errOpensInPast       = newFailure(400, "OPENS_IN_PAST", "开始时间已过；要立即开始，请发送 state 为 open")
 	errBadAdd            = newFailure(400, "INVALID_ADD", "add 不能为 0，且绝对值不能超过 1000000000")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
+	errNotClosed         = newFailure(409, "SALE_NOT_CLOSED", "抢购尚未结束，请先结束")
+	errLedgerBehind      = newFailure(409, "LEDGER_BEHIND", "仍有订单未写入账本，请稍后再试")
+	errBadRows           = newFailure(400, "INVALID_ROWS", "rows 须为 orders 或 items")
+	errTooManyOrders     = newFailure(413, "TOO_MANY_ORDERS", "订单过多，无法排序；请缩小范围或使用 flashsale sale export")
+	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
+	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
 	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
 	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
@@ -130,7 +139,8 @@ var failures = []*failure{
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
-	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errBadAdd, errBadFormat,
+	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
+	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
@@ -179,6 +189,12 @@ var outcomes = []struct {
 	{redisx.ErrWrongTimes, errBadTimes},
 	{redisx.ErrClosesInPast, errClosesInPast},
 	{redisx.ErrKeyReused, errKeyReused},
+	{export.ErrTooMany, errTooManyOrders},
+	{ErrNextBusy, errTooManyRequests},
+	{turnover.ErrNoPastSale, errNoSale},
+	{turnover.ErrNotClosed, errNotClosed},
+	{turnover.ErrLedgerBehind, errLedgerBehind},
+	{turnover.ErrOverAlready, errClosesInPast},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 	{threads.ErrNoUser, errUserNotFound},

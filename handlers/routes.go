@@ -59,6 +59,8 @@ func (s *Server) saleRoutes() []Route {
 		{"POST", "/admin/foods/:id/stock", s.root, slow, s.changeStock},
 		{"GET", "/admin/log", s.rootOrService, slow, s.listLog},
 		{"GET", "/admin/orders", s.listsOrders, slow, s.listAllOrders},
+		{"GET", "/admin/sales", s.rootOrService, slow, s.listSales},
+		{"GET", "/admin/orders/:id", s.rootOrService, slow, s.showOrder},
 		{"GET", "/healthz", s.anybody, quick, s.alive},
 		{"GET", "/readyz", s.anybody, quick, s.ready}, // a handler may leave a request to a goroutine
 		{"GET", "/openapi.json", s.anybody, slow, s.describe},

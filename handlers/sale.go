@@ -109,7 +109,11 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 		reply(ctx, f)
 		return
 	}
-	if _, err := s.cfg.Sale.Change(change); err != nil {
+	if now, err := s.cfg.Sale.Change(change); err != nil {
+		if errors.Is(err, redisx.ErrStateConflict) && isOpeningOver(change, now) {
+			reply(ctx, errOpensInPast)
+			return
+		}
 		s.replyOutcome(ctx, err)
 		return
 	}
@@ -119,6 +123,12 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 		return
 	}
 	replyRaw(ctx, s.appendSale(nil, &found))
+}
+
+// isOpeningOver reports whether a refused change was to open the sale by itself at a time that is over.
+func isOpeningOver(c redisx.Change, now redisx.Current) bool {
+	schedules := c.State == "" || c.State == redisx.StateScheduled
+	return schedules && c.OpensAt != nil && !c.OpensAt.IsZero() && !c.OpensAt.After(now.Now)
 }
 
 // checkID compares the id in a body, if there is one, with the id of the sale.

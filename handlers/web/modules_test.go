@@ -196,7 +196,7 @@ var stateTests = []moduleTest{
 			answers.push(await one, await two);
 		}
 		return answers;`, `[false,true,true,false]`},
-	{"a list of any length is split into its objects", "orders", `
+	{"a list of any length is split into its objects", "splitter", `
 		const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
 		const split = (size) => {
 			const seen = [];

@@ -122,8 +122,9 @@ func (w *worker) open() error {
 	w.server = handlers.New(handlers.Config{
 		Catalog: w.catalog, Keys: keys, Sale: w.sale, TokenTTL: w.cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: w.ServiceToken, CartAddsMinute: w.cfg.CartAdds, Figures: w.count,
-		Registered: redis.Registered, CatalogueBuyers: !w.cfg.RegisteredBuyers,
-		ConnsMax: w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
+		PastSale: w.pastSale, PastSales: w.pastSales, Registered: redis.Registered,
+		CatalogueBuyers: !w.cfg.RegisteredBuyers,
+		ConnsMax:        w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
 		TrustedProxies: w.cfg.TrustedProxies, AccessLog: w.accessLog, RequestIDs: w.cfg.RequestIDs,
 	})
 	return w.serveRooms()

@@ -35,7 +35,7 @@ if (hasChat) {
   publicViews.push("chat");
 }
 
-const wanted = () => location.hash.replace(/^#\//, "");
+const wanted = () => location.hash.split("/")[1] ?? ""; // #/orders/<id> is the view orders
 
 function showView() {
   let name = wanted();
