@@ -174,7 +174,8 @@ func sessionsEnd(t *testing.T, s *shop) {
 	p, other := open(t, s.Address, "buy"), open(t, s.Address, "buy")
 	const token = `return (await import("/web/api.js")).session.token`
 	status := func(token string) string {
-		return p.js(fmt.Sprintf(`return (await fetch("/orders", { headers: { "Access-Token": %q } })).status`, token))
+		return p.js(fmt.Sprintf(`return (await fetch("/orders", { headers: { "Access-Token": %q } })).status`,
+			token))
 	}
 	other.logIn("user18", "pass18")
 	p.logIn("user18", "pass18")

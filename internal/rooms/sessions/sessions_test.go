@@ -158,7 +158,7 @@ func TestTooManyPeople(t *testing.T) {
 	same(t, "the session", s.IsEnded(Operator(1), 1, before), false)
 }
 
-// fill lets the users with these ids end all sessions at one moment. It does so in many steps: a busy machine
+// fill lets the users with these ids end all sessions at one moment. It does so in steps: a busy machine
 // takes long for each.
 func (s *Sessions) fill(t *testing.T, from, to int) {
 	t.Helper()
