@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
 )
@@ -65,7 +66,7 @@ func (r accountsCalls) register(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	who := limits.Who{Name: []byte(accounts.Fold(string(name)))}
+	who := limits.Who{Name: []byte(credentials.Fold(string(name)))}
 	if r.isRefused(ctx, limits.Register, who) {
 		return
 	}
@@ -110,7 +111,7 @@ func (s *Server) loginRegistered(ctx *fasthttp.RequestCtx, c Call, name, passwor
 		c.answer.exchange.Decline()
 		return
 	}
-	who := limits.Who{Name: []byte(accounts.Fold(string(name)))} // whatever its case: one name
+	who := limits.Who{Name: []byte(credentials.Fold(string(name)))} // whatever its case: one name
 	if s.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
@@ -120,7 +121,7 @@ func (s *Server) loginRegistered(ctx *fasthttp.RequestCtx, c Call, name, passwor
 		return err
 	})
 	switch {
-	case errors.Is(err, accounts.ErrWrongPassword):
+	case errors.Is(err, credentials.ErrWrongPassword):
 		s.refuseLogin(ctx, who)
 	case err != nil:
 		s.replyOutcome(ctx, err)
@@ -145,14 +146,14 @@ func (r accountsCalls) setPassword(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	if name, err := r.nameOf(c.user); err == nil { // a stolen token must not try passwords faster than a login
-		who = limits.Who{Name: []byte(accounts.Fold(name))}
+		who = limits.Who{Name: []byte(credentials.Fold(name))}
 	}
 	if r.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
 	err := r.hash(ctx, func() error { return r.accounts.SetPassword(c.user, old, fresh) })
 	switch {
-	case errors.Is(err, accounts.ErrWrongPassword):
+	case errors.Is(err, credentials.ErrWrongPassword):
 		r.refuseLogin(ctx, who)
 	case err != nil:
 		r.replyOutcome(ctx, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/threads"
@@ -152,14 +153,14 @@ var outcomes = []struct {
 	{traffic.ErrBadKey, errBadKey},
 	{traffic.ErrBadRange, errBadRange},
 	{traffic.ErrNoKey, errNoTraffic},
-	{accounts.ErrBadName, errBadName},
-	{accounts.ErrMixedName, errMixedName},
-	{accounts.ErrBadPassword, errBadPassword},
+	{credentials.ErrBadName, errBadName},
+	{credentials.ErrMixedName, errMixedName},
+	{credentials.ErrBadPassword, errBadPassword},
 	{accounts.ErrBadEmail, errBadEmail},
 	{accounts.ErrNameTaken, errNameTaken},
 	{accounts.ErrFull, errAccountsFull},
-	{accounts.ErrBusy, errTooManyRequests},
-	{accounts.ErrWrongPassword, errUserAuth},
+	{credentials.ErrBusy, errTooManyRequests},
+	{credentials.ErrWrongPassword, errUserAuth},
 	{accounts.ErrCatalogueUser, errCatalogueUser},
 	{accounts.ErrClosed, errAccountClosed},
 	{accounts.ErrTooManyEnded, errTooManyEnded},

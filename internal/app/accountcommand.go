@@ -11,6 +11,7 @@ import (
 
 	"flashsale/internal/background"
 	"flashsale/internal/config"
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 )
 
@@ -26,7 +27,8 @@ func runAccount(ctx context.Context, p *program, args []string) (code int) {
 		err = p.onStore(ctx, cfg.Config, func(store *store) error {
 			// Redis must remember the end of tokens for as long as the servers' -token-ttl, which may be longer
 			// than this command's.
-			room := accounts.Config{Redis: store.redis.Spread(), TokenTTL: config.TokenTTLMax, Hash: accounts.Hash}
+			room := accounts.Config{Redis: store.redis.Spread(), TokenTTL: config.TokenTTLMax,
+				Hash: credentials.Hash}
 			return withAccounts(ctx, room, func(a *accounts.Accounts) error {
 				return (&accountCommand{p, cfg, a}).run(ctx)
 			})

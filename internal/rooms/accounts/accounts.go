@@ -6,8 +6,8 @@
 // servers. The id and the name of that id are written before it, so a crash in between loses only an id.
 //
 // The package knows nothing of HTTP or of the sale. It is slow where a password is hashed: tens of
-// milliseconds of a processor, in another process (see hasher). IsEnded is for the order path: it neither
-// waits nor allocates.
+// milliseconds of a processor, in another process (see credentials.Hasher). IsEnded is for the order path:
+// it neither waits nor allocates.
 package accounts
 
 import (
@@ -18,19 +18,15 @@ import (
 	"sync"
 	"time"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
 
-// Outcomes.
+// Outcomes, besides those of package credentials.
 var (
-	ErrBadName         = errors.New("this cannot be a name")
-	ErrMixedName       = errors.New("the name mixes letters of different scripts")
-	ErrBadPassword     = errors.New("the password is too short or too long")
 	ErrBadEmail        = errors.New("this is no e-mail address")
 	ErrNameTaken       = errors.New("another user has this name")
 	ErrFull            = errors.New("there are as many accounts as there may be")
-	ErrBusy            = errors.New("too many passwords wait to be hashed")
-	ErrWrongPassword   = errors.New("wrong name or password")
 	ErrCatalogueUser   = errors.New("the catalogue has the password of this user")
 	ErrTooManyEnded    = errors.New("too many users have logged out everywhere")
 	ErrNoUser          = errors.New("no user has this name or id")
@@ -45,8 +41,7 @@ type Config struct {
 	UsersMax int               // accounts that there may be
 	TokenTTL time.Duration     // how long an access token is valid, the same on all servers
 
-	// Hash hashes a password as Argon2id does, one at a time. nil: no user can register or log in here.
-	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
+	Hash credentials.HashOf // nil: no user can register or log in here
 
 	// The users of the catalogue.
 	UserOf   func(name []byte) (user uint32, found bool)
@@ -58,14 +53,14 @@ type Config struct {
 type Accounts struct {
 	cfg      Config
 	redis    *pipeline.Spread
-	hashes   queue
+	hashes   *credentials.Queue
 	ended    ended
 	unfolded func() map[string]struct{} // folded forms of the catalogue's names that are not folded
 }
 
 // New makes the room. Run must run for its calls to be answered.
 func New(cfg Config) *Accounts {
-	a := &Accounts{cfg: cfg, hashes: newQueue(cfg.Hash)}
+	a := &Accounts{cfg: cfg, hashes: credentials.NewQueue(cfg.Hash)}
 	a.ended.ttl = cfg.TokenTTL
 	a.redis = pipeline.NewSpread(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{newIDScript, registerScript, passwordScript, endScript, putContactScript,
