@@ -51,7 +51,8 @@ func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
 }
 
 // SetPassword changes the password of a registered user and ends his tokens. Errors:
-// credentials.ErrWrongPassword if old is not his password, ErrCatalogueUser for another user, ErrTooManyEnded; then the password is as before.
+// credentials.ErrWrongPassword if old is not his password, ErrCatalogueUser for another user,
+// ErrTooManyEnded; then the password is as before.
 // After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
 func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	x, err := a.accountOf(user)
