@@ -69,7 +69,9 @@ var libraries = []struct {
 	{[]string{"github.com/chromedp"}, nil}, // tests
 	{[]string{"github.com/pb33f", "go.yaml.in/yaml"}, []string{"internal/openapi"}},
 	{[]string{"database/sql", "github.com/go-sql-driver/mysql"},
-		[]string{"internal/catalog", "internal/rooms/ledger", "internal/testkit", "scripts"}},
+		[]string{"internal/catalog", "internal/rooms/ledger", "internal/rooms/operators", "internal/testkit",
+			"scripts"}},
+	{[]string{"github.com/pquerna/otp"}, []string{"internal/rooms/operators"}},
 }
 
 // TestImports holds the lines of the plan.
