@@ -41,9 +41,9 @@ func Accounts(a *accounts.Accounts) Room {
 			{"GET", "/contacts/:user", user, slow, r.showContact},
 			{"PUT", "/contacts/:user", user, slow, r.putContact},
 			{"DELETE", "/contacts/:user", user, slow, r.deleteContact},
-			{"GET", "/admin/users", s.root, slow, r.listRegistered},
-			{"PUT", "/admin/users/:user/password", s.root, takes(accountBodyMax), r.resetPassword},
-			{"DELETE", "/admin/users/:user", s.root, slow, r.closeAccount},
+			{"GET", "/admin/users", s.administers, slow, r.listRegistered},
+			{"PUT", "/admin/users/:user/password", s.administers, takes(accountBodyMax), r.resetPassword},
+			{"DELETE", "/admin/users/:user", s.administers, slow, r.closeAccount},
 		}
 	}
 }

@@ -55,9 +55,9 @@ func (s *Server) saleRoutes() []Route {
 		{"POST", "/orders", s.user, hot, s.placeOrder},
 		{"GET", "/orders", s.user, slow, s.listOrders},
 		{"GET", "/sale", s.anybody, hot, s.showSale},
-		{"PUT", "/admin/sale", s.root, slow, s.changeSale},
-		{"POST", "/admin/foods/:id/stock", s.root, slow, s.changeStock},
-		{"GET", "/admin/log", s.rootOrService, slow, s.listLog},
+		{"PUT", "/admin/sale", s.operates, slow, s.changeSale},
+		{"POST", "/admin/foods/:id/stock", s.operates, slow, s.changeStock},
+		{"GET", "/admin/log", s.viewsOrService, slow, s.listLog},
 		{"GET", "/admin/orders", s.listsOrders, slow, s.listAllOrders},
 		{"GET", "/healthz", s.anybody, quick, s.alive},
 		{"GET", "/readyz", s.anybody, quick, s.ready}, // a handler may leave a request to a goroutine

@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/serve/framing"
@@ -55,6 +56,9 @@ type Config struct {
 	Keys     *tokens.Keys
 	Sale     *redisx.Sale
 	TokenTTL time.Duration // how long an access token is valid
+
+	AdminFrom []netip.Prefix // from where operators and root may run the sale; none: from everywhere
+	RootOff   bool           // root is a buyer and nothing else
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
@@ -99,6 +103,7 @@ type Server struct {
 	// Rooms that the calls of the sale use; nil where they have not joined.
 	limits    *limits.Limiter
 	accounts  *accounts.Accounts
+	operators *operators.Operators
 	hashing   hashing
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
@@ -110,7 +115,7 @@ type Server struct {
 	lists     atomic.Int64 // lists for root that are being sent
 	names     func() *catalog.Names
 
-	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
+	refusedLogins, refusedOperators, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
 }
 
 // New makes a Server without rooms, see Add. It is not ready until Publish is called.

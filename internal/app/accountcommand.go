@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode"
@@ -55,10 +56,12 @@ func (c *accountCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	log := slog.With("operator", terminal, "user_id", user.ID)
 	if c.cfg.Verb == config.AccountClose {
 		if err := c.accounts.Close(user.ID); err != nil {
 			return err
 		}
+		log.Info("the account of a user is closed")
 		_, err := fmt.Fprintf(c.stdout, "the account of %s (id %d) is closed\n", user.Name, user.ID)
 		return err
 	}
@@ -66,6 +69,7 @@ func (c *accountCommand) run(ctx context.Context) error {
 	if err := c.accounts.Reset(user.ID, []byte(password)); err != nil {
 		return err
 	}
+	log.Info("the password of a user is reset")
 	_, err = fmt.Fprintf(c.stdout, "the password of %s (id %d) is now %s\n", user.Name, user.ID, password)
 	return err
 }

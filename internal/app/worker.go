@@ -121,6 +121,7 @@ func (w *worker) open() error {
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
 	w.server = handlers.New(handlers.Config{
 		Catalog: w.catalog, Keys: keys, Sale: w.sale, TokenTTL: w.cfg.TokenTTL, TLS: encryption, Loop: w.loop,
+		AdminFrom: w.cfg.AdminFrom, RootOff: w.cfg.RootOff,
 		ServiceToken: w.ServiceToken, CartAddsMinute: w.cfg.CartAdds, Figures: w.count,
 		Registered: redis.Registered, CatalogueBuyers: !w.cfg.RegisteredBuyers,
 		ConnsMax: w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
