@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/testkit"
@@ -273,7 +274,7 @@ func TestAccountsBounds(t *testing.T) {
 		cfg.Hash = func(password, salt []byte) ([32]byte, error) {
 			switch string(password) {
 			case "too many":
-				return [32]byte{}, accounts.ErrBusy
+				return [32]byte{}, credentials.ErrBusy
 			case "no process":
 				return [32]byte{}, fmt.Errorf("%w: %w", pipeline.ErrUnavailable, errors.New("no process"))
 			}

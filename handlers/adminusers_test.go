@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
@@ -158,7 +159,7 @@ func TestOperatorIsRefused(t *testing.T) {
 		cfg.Redis[0].Address = server.Socket
 		cfg.Hash = func(password, salt []byte) ([32]byte, error) {
 			if string(password) == "too many" {
-				return [32]byte{}, accounts.ErrBusy
+				return [32]byte{}, credentials.ErrBusy
 			}
 			return fastHash(password, salt)
 		}

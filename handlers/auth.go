@@ -40,8 +40,10 @@ func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 
 // session is one login, as its access token tells it.
 type session struct {
-	user, id uint32
-	expires  int64 // Unix seconds
+	user    uint32 // 0 of operators
+	holder  sessions.Holder
+	id      uint32
+	expires int64 // Unix seconds
 }
 
 // userSession is user for a caller that needs the session.
@@ -50,36 +52,50 @@ func (s *Server) userSession(ctx *fasthttp.RequestCtx) (session, bool) {
 	if login.user != 0 {
 		return login, true
 	}
+	if x, _ := s.operatorOf(ctx); x != nil {
+		reply(ctx, errNoUsersCall)
+		return session{}, false
+	}
+	s.refuseToken(ctx, sent)
+	return session{}, false
+}
+
+// refuseToken answers a request without a valid token.
+func (s *Server) refuseToken(ctx *fasthttp.RequestCtx, sent bool) {
 	if sent {
 		s.logRefusedToken(ctx)
 	}
 	reply(ctx, errInvalidToken)
-	return session{}, false
 }
 
 // tokenOf returns the session of a request's valid access token (of user 0 without one), and whether the
 // request has sent any token.
 func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (login session, sent bool) {
 	now := timeOf(ctx)
-	var query []byte
-	if hasQuery(ctx) { // most clients send the header
-		query = ctx.QueryArgs().Peek("access_token")
-	}
+	query, header := sentTokens(ctx)
 	if len(query) == tokens.Length {
 		if login, ok := s.sessionOf(query, now); ok {
 			return login, true
 		}
 	}
-	header := ctx.Request.Header.Peek("Access-Token")
 	if login, ok := s.sessionOf(header, now); ok {
 		return login, true
 	}
 	return session{}, len(query)+len(header) > 0
 }
 
+// sentTokens returns what a request has in the places of an access token.
+func sentTokens(ctx *fasthttp.RequestCtx) (query, header []byte) {
+	if hasQuery(ctx) { // most clients send the header
+		query = ctx.QueryArgs().Peek("access_token")
+	}
+	return query, ctx.Request.Header.Peek("Access-Token")
+}
+
 // sessionOf returns the session of a valid access token.
 func (s *Server) sessionOf(token []byte, now time.Time) (login session, ok bool) {
 	login.user, login.id, login.expires, ok = s.cfg.Keys.Access(token, now)
+	login.holder = sessions.User(login.user)
 	return login, ok && !s.isEnded(login)
 }
 
@@ -90,33 +106,7 @@ func (s *Server) appendToken(b []byte, user uint32, now time.Time) []byte {
 
 // isEnded reports whether a session has ended before its token expires.
 func (s *Server) isEnded(login session) bool {
-	return s.sessions != nil && s.sessions.IsEnded(sessions.User(login.user), login.id, login.expires)
-}
-
-// root lets only the administrator pass: user 1.
-func (s *Server) root(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.rootOr(ctx, errNotAllowed)
-}
-
-// rootOr lets root pass and answers other users with the failure f.
-func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok bool) {
-	if user, ok = s.user(ctx); ok && user != rootUser {
-		reply(ctx, f)
-		return 0, false
-	}
-	return user, ok
-}
-
-// rootOrService lets root pass, and programs with the service token.
-func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.serviceOr(ctx, s.root)
-}
-
-// listsOrders is rootOrService for the list of all orders: the contract wants 401 for other users.
-func (s *Server) listsOrders(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.serviceOr(ctx, func(ctx *fasthttp.RequestCtx) (uint32, bool) {
-		return s.rootOr(ctx, errInvalidToken)
-	})
+	return s.sessions != nil && s.sessions.IsEnded(login.holder, login.id, login.expires)
 }
 
 // userOrService lets every user pass, and programs with the service token as user 0.

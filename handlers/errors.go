@@ -9,9 +9,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/export"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
@@ -78,6 +80,10 @@ var (
 	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
 	errCostLimit         = newFailure(400, "COST_OUT_OF_LIMIT", "cost 超过限流规则的次数")
 	errNotAllowed        = newFailure(403, "NOT_ALLOWED", "无权执行此操作")
+	errNoUsersCall       = newFailure(403, "NOT_FOR_OPERATORS", "操作员不能执行用户的操作")
+	errOtherPlace        = newFailure(403, "ADDRESS_NOT_ALLOWED", "不能从此地址执行此操作")
+	errCodeNeeded        = newFailure(403, "CODE_NEEDED", "需要验证码")
+	errWrongCode         = newFailure(403, "WRONG_CODE", "验证码错误或已使用")
 	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errBadKey            = newFailure(400, "INVALID_KEY", "键无效")
@@ -138,7 +144,8 @@ var failures = []*failure{
 	errNotOpen, errPaused, errClosed, errUnavailable, errNotFound, errMethodNotAllowed,
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
-	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
+	errNoUsersCall, errOtherPlace, errCodeNeeded, errWrongCode, errDocumentInvalid, errTooManyDocuments,
+	errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
 	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
@@ -163,14 +170,14 @@ var outcomes = []struct {
 	{traffic.ErrBadKey, errBadKey},
 	{traffic.ErrBadRange, errBadRange},
 	{traffic.ErrNoKey, errNoTraffic},
-	{accounts.ErrBadName, errBadName},
-	{accounts.ErrMixedName, errMixedName},
-	{accounts.ErrBadPassword, errBadPassword},
+	{credentials.ErrBadName, errBadName},
+	{credentials.ErrMixedName, errMixedName},
+	{credentials.ErrBadPassword, errBadPassword},
 	{accounts.ErrBadEmail, errBadEmail},
 	{accounts.ErrNameTaken, errNameTaken},
 	{accounts.ErrFull, errAccountsFull},
-	{accounts.ErrBusy, errTooManyRequests},
-	{accounts.ErrWrongPassword, errUserAuth},
+	{credentials.ErrBusy, errTooManyRequests},
+	{credentials.ErrWrongPassword, errUserAuth},
 	{accounts.ErrCatalogueUser, errCatalogueUser},
 	{accounts.ErrClosed, errAccountClosed},
 	{sessions.ErrTooMany, errTooManyEnded},
@@ -178,6 +185,7 @@ var outcomes = []struct {
 	{accounts.ErrNoContact, errNoContact},
 	{accounts.ErrBadContact, errBadContact},
 	{accounts.ErrTooManyContacts, errTooManyContacts},
+	{operators.ErrWrongCode, errWrongCode},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

@@ -53,8 +53,8 @@ func NextSale(ask func(NextWish) (NextPlan, error)) Room {
 	return func(s *Server) []Route {
 		r := nextCalls{s, ask}
 		return []Route{
-			{"GET", "/admin/sale/next", s.root, slow, r.look},
-			{"POST", "/admin/sale/next", s.root, slow, r.open},
+			{"GET", "/admin/sale/next", s.views, slow, r.look},
+			{"POST", "/admin/sale/next", s.administers, slow, r.open},
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (r nextCalls) open(ctx *fasthttp.RequestCtx, _ Call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	wish := NextWish{Sale: string(id), By: operator}
+	wish := NextWish{Sale: string(id), By: actorOf(ctx)}
 	for i, at := range []*time.Time{&wish.OpensAt, &wish.ClosesAt} {
 		wanted, f := members[i+1].time()
 		if f != nil {

@@ -22,6 +22,7 @@ import (
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
@@ -57,6 +58,9 @@ type Config struct {
 	Keys     *tokens.Keys
 	Sale     *redisx.Sale
 	TokenTTL time.Duration // how long an access token is valid
+
+	AdminFrom []netip.Prefix // from where operators and root may run the sale; none: from everywhere
+	RootOff   bool           // root is a buyer and nothing else
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
@@ -108,6 +112,7 @@ type Server struct {
 	limits    *limits.Limiter
 	accounts  *accounts.Accounts
 	sessions  *sessions.Sessions
+	operators *operators.Operators
 	hashing   hashing
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
@@ -121,7 +126,7 @@ type Server struct {
 	sortedMax int          // orders in an export by item
 	names     func() *catalog.Names
 
-	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
+	refusedLogins, refusedOperators, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
 }
 
 // New makes a Server without rooms, see Add. It is not ready until Publish is called.

@@ -19,22 +19,23 @@ func Sessions(ended *sessions.Sessions) Room {
 		s.sessions = ended
 		r := sessionsCalls{s, ended}
 		return []Route{
-			{"POST", "/logout", s.user, slow, r.logOut},
-			{"DELETE", "/users/me/tokens", s.user, slow, r.endSessions},
+			{"POST", "/logout", s.loggedIn, slow, r.logOut},
+			{"DELETE", "/users/me/tokens", s.loggedIn, slow, r.endSessions},
 		}
 	}
 }
 
 // logOut ends the session of the caller's token, on all servers.
 func (r sessionsCalls) logOut(ctx *fasthttp.RequestCtx, _ Call) {
-	login, _ := r.tokenOf(ctx) // it is valid: the route has checked it
+	c, _ := r.callerOf(ctx) // the token is valid: the route has checked it
+	login := c.session
 	r.end(ctx, login, func(h sessions.Holder) error { return r.sessions.End(h, login.id, login.expires) })
 }
 
 // endSessions ends all sessions of the caller, on all servers.
 func (r sessionsCalls) endSessions(ctx *fasthttp.RequestCtx, _ Call) {
-	login, _ := r.tokenOf(ctx)
-	r.end(ctx, login, r.sessions.EndAll)
+	c, _ := r.callerOf(ctx)
+	r.end(ctx, c.session, r.sessions.EndAll)
 }
 
 // end ends something of the caller, as often as the rate of logouts lets him.
@@ -44,7 +45,7 @@ func (r sessionsCalls) end(ctx *fasthttp.RequestCtx, login session, end func(ses
 		return
 	}
 	r.record(ctx, limits.Logout, who, 1)
-	if err := end(sessions.User(login.user)); err != nil {
+	if err := end(login.holder); err != nil {
 		r.replyOutcome(ctx, err)
 		return
 	}

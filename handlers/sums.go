@@ -23,7 +23,7 @@ const sumsPage = 1000
 func Sums(d *demand.Demand) Room {
 	return func(s *Server) []Route {
 		s.demand = d
-		return []Route{{"GET", "/admin/sums", s.rootOrService, slow, s.showSums}}
+		return []Route{{"GET", "/admin/sums", s.viewsOrService, slow, s.showSums}}
 	}
 }
 

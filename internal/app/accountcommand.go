@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode"
 
 	"flashsale/internal/background"
 	"flashsale/internal/config"
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/sessions"
 )
@@ -29,7 +31,7 @@ func runAccount(ctx context.Context, p *program, args []string) (code int) {
 			// than this command's.
 			ended := sessions.New(sessions.Config{Redis: store.redis.Room(sessions.HashTag),
 				TokenTTL: config.TokenTTLMax})
-			room := accounts.Config{Redis: store.redis.Spread(), Hash: accounts.Hash,
+			room := accounts.Config{Redis: store.redis.Spread(), Hash: credentials.Hash,
 				EndSessions: ofUser(ended.EndAll), NoteEnd: ofUser(ended.NoteAll)}
 			background.Beside(ended.Run, func() {
 				err = withAccounts(ctx, room, func(a *accounts.Accounts) error {
@@ -63,10 +65,12 @@ func (c *accountCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	log := slog.With("operator", terminal, "user_id", user.ID)
 	if c.cfg.Verb == config.AccountClose {
 		if err := c.accounts.Close(user.ID); err != nil {
 			return err
 		}
+		log.Info("the account of a user is closed")
 		_, err := fmt.Fprintf(c.stdout, "the account of %s (id %d) is closed\n", user.Name, user.ID)
 		return err
 	}
@@ -74,6 +78,7 @@ func (c *accountCommand) run(ctx context.Context) error {
 	if err := c.accounts.Reset(user.ID, []byte(password)); err != nil {
 		return err
 	}
+	log.Info("the password of a user is reset")
 	_, err = fmt.Fprintf(c.stdout, "the password of %s (id %d) is now %s\n", user.Name, user.ID, password)
 	return err
 }

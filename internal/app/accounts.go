@@ -25,12 +25,11 @@ func (w *worker) serveAccounts() (part, error) {
 	if !w.cfg.Chat {
 		return part{}, nil
 	}
-	hasher := accounts.NewHasher(startHashing)
 	cfg := accountsConfig(w.cfg, w.opening, w.sessions)
-	cfg.Hash = hasher.Hash
+	cfg.Hash = w.hasher.Hash
 	w.accounts = accounts.New(cfg)
 	run := func(ctx context.Context) error {
-		defer hasher.Close()
+		defer w.hasher.Close()
 		return w.accounts.Run(ctx)
 	}
 	return part{run: run, routes: handlers.Accounts(w.accounts)}, nil

@@ -185,6 +185,7 @@ func (s *supervisor) open(ctx context.Context, read map[string]any) (workers sup
 	if s.figures, err = figures.New(s.cfg.Workers + pushProcesses(s.cfg)); err != nil {
 		return nil, err
 	}
+	warnOfNobody(s.cfg, read[operatorsRoom.name].(operatorList))
 	sale.figures = s.figures.File()
 	if s.desk, err = openDesk(); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@
 // servers. The id and the name of that id are written before it, so a crash in between loses only an id.
 //
 // The package knows nothing of HTTP or of the sale. It is slow where a password is hashed: tens of
-// milliseconds of a processor, in another process (see hasher).
+// milliseconds of a processor, in another process (see credentials.Hasher).
 package accounts
 
 import (
@@ -15,19 +15,15 @@ import (
 	"slices"
 	"sync"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
 
-// Outcomes.
+// Outcomes, besides those of package credentials.
 var (
-	ErrBadName         = errors.New("this cannot be a name")
-	ErrMixedName       = errors.New("the name mixes letters of different scripts")
-	ErrBadPassword     = errors.New("the password is too short or too long")
 	ErrBadEmail        = errors.New("this is no e-mail address")
 	ErrNameTaken       = errors.New("another user has this name")
 	ErrFull            = errors.New("there are as many accounts as there may be")
-	ErrBusy            = errors.New("too many passwords wait to be hashed")
-	ErrWrongPassword   = errors.New("wrong name or password")
 	ErrCatalogueUser   = errors.New("the catalogue has the password of this user")
 	ErrNoUser          = errors.New("no user has this name or id")
 	ErrNoContact       = errors.New("the user is not among the contacts")
@@ -44,8 +40,7 @@ type Config struct {
 	// wait for that: it ends sessions that begin in the same second, too. See package sessions.
 	EndSessions, NoteEnd func(user uint32) error
 
-	// Hash hashes a password as Argon2id does, one at a time. nil: no user can register or log in here.
-	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
+	Hash credentials.HashOf // nil: no user can register or log in here
 
 	// The users of the catalogue.
 	UserOf   func(name []byte) (user uint32, found bool)
@@ -57,13 +52,13 @@ type Config struct {
 type Accounts struct {
 	cfg      Config
 	redis    *pipeline.Spread
-	hashes   queue
+	hashes   *credentials.Queue
 	unfolded func() map[string]struct{} // folded forms of the catalogue's names that are not folded
 }
 
 // New makes the room. Run must run for its calls to be answered.
 func New(cfg Config) *Accounts {
-	a := &Accounts{cfg: cfg, hashes: newQueue(cfg.Hash)}
+	a := &Accounts{cfg: cfg, hashes: credentials.NewQueue(cfg.Hash)}
 	a.redis = pipeline.NewSpread(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{newIDScript, registerScript, passwordScript, putContactScript, resetScript,
 			contactsScript},

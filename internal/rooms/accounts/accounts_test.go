@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx"
@@ -25,21 +26,22 @@ func testRegister(t *testing.T, a *Accounts) {
 	for name, want := range map[string]error{
 		"älice": ErrNameTaken, "A\u0308LICE": ErrNameTaken, "bob": ErrNameTaken, "root": ErrNameTaken,
 		"ROOT": ErrNameTaken, "Ｕｓｅｒ２": ErrNameTaken, "strasse 3": ErrNameTaken, "Straße 3": ErrNameTaken,
-		"ab": ErrBadName, "123": ErrBadName,
+		"ab": credentials.ErrBadName, "123": credentials.ErrBadName,
 	} {
 		_, err := a.Register(name, password, "")
 		wants(t, name, err, want)
 	}
 	for _, wrong := range []string{"1234567", "", strings.Repeat("p", 257), "ßßßßßßß"} {
 		_, err := a.Register("carol", []byte(wrong), "")
-		wants(t, "password "+wrong, err, ErrBadPassword)
+		wants(t, "password "+wrong, err, credentials.ErrBadPassword)
 	}
 	for _, wrong := range []string{"x", "a b@c.d", "Carol <c@d.e>", "@d", strings.Repeat("a", 251) + "@b.c"} {
 		_, err := a.Register("carol", password, wrong)
 		wants(t, "e-mail "+wrong, err, ErrBadEmail)
 	}
-	for name, want := range map[string]error{"Älice": nil, "älICE": nil, "bob": ErrWrongPassword,
-		"carol": ErrWrongPassword, "": ErrWrongPassword, "x": ErrWrongPassword} {
+	for name, want := range map[string]error{"Älice": nil, "älICE": nil, "bob": credentials.ErrWrongPassword,
+		"carol": credentials.ErrWrongPassword, "": credentials.ErrWrongPassword,
+		"x": credentials.ErrWrongPassword} {
 		u, err := a.Authenticate(name, password)
 		wants(t, "login of "+name, err, want)
 		if err == nil {
@@ -48,7 +50,7 @@ func testRegister(t *testing.T, a *Accounts) {
 	}
 	part, key := nameKey("älice")
 	fields := roomtest.Ask[map[string]string](t, a.redis.Part(part), "HGETALL", key)
-	if fields["email"] != "alice@example.com" || !strings.HasPrefix(fields["hash"], hashHead) {
+	if fields["email"] != "alice@example.com" || !strings.HasPrefix(fields["hash"], "$argon2id$") {
 		t.Errorf("in Redis: %v", fields)
 	}
 }
@@ -64,7 +66,7 @@ func TestRaceForAName(t *testing.T) {
 		for _, form := range forms {
 			racing.Go(func() {
 				_, err := a.Register(form, []byte("password"), "")
-				for errors.Is(err, ErrBusy) {
+				for errors.Is(err, credentials.ErrBusy) {
 					_, err = a.Register(form, []byte("password"), "")
 				}
 				if err == nil {
@@ -83,7 +85,7 @@ func TestRaceForAName(t *testing.T) {
 	user := users[0]
 	names, err := a.Names(users)
 	testkit.Must(t, err)
-	if Fold(names[user]) != "zoë" {
+	if credentials.Fold(names[user]) != "zoë" {
 		t.Errorf("user %d is %q", user, names[user])
 	}
 	// The names of the ids that were lost are gone.
@@ -153,13 +155,13 @@ func TestSetPassword(t *testing.T) {
 	old, fresh := []byte("password of Alice"), []byte("another password")
 	wants(t, "a user of the catalogue", a.SetPassword(2, old, fresh), ErrCatalogueUser)
 	wants(t, "nobody", a.SetPassword(redisx.FirstRegistered+77, old, fresh), ErrNoUser)
-	wants(t, "wrong password", a.SetPassword(alice.ID, fresh, old), ErrWrongPassword)
-	wants(t, "short password", a.SetPassword(alice.ID, old, []byte("short")), ErrBadPassword)
+	wants(t, "wrong password", a.SetPassword(alice.ID, fresh, old), credentials.ErrWrongPassword)
+	wants(t, "short password", a.SetPassword(alice.ID, old, []byte("short")), credentials.ErrBadPassword)
 	same(t, "sessions that have ended", len(ended()), 0)
 	testkit.Must(t, a.SetPassword(alice.ID, old, fresh))
 	same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{alice.ID}))
 	_, err := a.Authenticate("alice", old)
-	wants(t, "the old password", err, ErrWrongPassword)
+	wants(t, "the old password", err, credentials.ErrWrongPassword)
 	_, err = a.Authenticate("alice", fresh)
 	wants(t, "the new password", err, nil)
 }

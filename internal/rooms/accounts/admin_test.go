@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx"
@@ -102,12 +103,12 @@ func TestReset(t *testing.T) {
 		testkit.Must(t, a.Reset(u.ID, []byte("a new password")))
 		same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		_, err := a.Authenticate("alice", []byte("password of Alice"))
-		wants(t, "the lost password", err, ErrWrongPassword)
+		wants(t, "the lost password", err, credentials.ErrWrongPassword)
 		got, err := a.Authenticate("alice", []byte("a new password"))
 		if err != nil || got != u {
 			t.Errorf("the new password: %v, %v", got, err)
 		}
-		wants(t, "a short password", a.Reset(u.ID, []byte("short")), ErrBadPassword)
+		wants(t, "a short password", a.Reset(u.ID, []byte("short")), credentials.ErrBadPassword)
 		wants(t, "a user of the catalogue", a.Reset(2, []byte("a new password")), ErrCatalogueUser)
 		wants(t, "nobody", a.Reset(u.ID+1, []byte("a new password")), ErrNoUser)
 	})
@@ -137,10 +138,10 @@ func TestClose(t *testing.T) {
 		same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		for _, password := range []string{"password of Alice", ""} {
 			_, err := a.Authenticate("Alice", []byte(password))
-			wants(t, "login", err, ErrWrongPassword)
+			wants(t, "login", err, credentials.ErrWrongPassword)
 		}
 		wants(t, "change of the password", a.SetPassword(u.ID, []byte("password of Alice"), []byte("password")),
-			ErrWrongPassword)
+			credentials.ErrWrongPassword)
 		wants(t, "reset", a.Reset(u.ID, []byte("password")), ErrClosed)
 		_, err := a.Register("ALICE", []byte("password"), "")
 		wants(t, "the name", err, ErrNameTaken)
@@ -188,7 +189,7 @@ func TestResetScript(t *testing.T) {
 func TestCloseBesideReset(t *testing.T) {
 	cfg := config(roomtest.Redis(t))
 	var a *Accounts
-	cfg.Hash = func(password, salt []byte) ([hashBytes]byte, error) {
+	cfg.Hash = func(password, salt []byte) ([32]byte, error) {
 		if string(password) == "a new password" {
 			testkit.Must(t, a.Close(firstID))
 		}
@@ -198,7 +199,7 @@ func TestCloseBesideReset(t *testing.T) {
 	u := a.join(t, "Alice")
 	wants(t, "reset", a.Reset(u.ID, []byte("a new password")), ErrClosed)
 	_, err := a.Authenticate("Alice", []byte("a new password"))
-	wants(t, "login", err, ErrWrongPassword)
+	wants(t, "login", err, credentials.ErrWrongPassword)
 }
 
 // Without Redis each call of the operator fails.

@@ -216,7 +216,7 @@ func TestCorruptSnapshotIsRefused(t *testing.T) {
 	}
 }
 
-// A snapshot that is cut short between its mapping and its reading is an error, and does not end the process.
+// A snapshot that is cut short between mapping and reading is an error, and does not end the process.
 func TestSnapshotCutWhileItIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv("1234,123456"), 1)
