@@ -203,7 +203,7 @@ const details = {
 };
 
 async function readLog() {
-  if (!api.isRoot()) {
+  if (!api.may("operator")) {
     return;
   }
   const { signal } = ended;
