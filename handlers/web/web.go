@@ -47,12 +47,16 @@ type Form struct {
 // Site is a set of files by name.
 type Site struct{ files map[string]*File }
 
-// chatOff is where the page learns that the server has no chat: the first view then loads nothing of it.
-var chatOff, chatOn = []byte(`data-chat="off"`), []byte(`data-chat="on"`)
+// What a server may have, as the page learns it from an attribute of its document.
+const (
+	Chat      = "chat"      // people can write to each other
+	Operators = "operators" // they can log in
+	Root      = "root"      // root, user 1, may do all that operators may
+)
 
-// New reads the files that are embedded in the program. chat reports whether people can write to each other.
-// catalogue is the file catalogue.json, which tells the page what is sold.
-func New(chat bool, catalogue []byte) (*Site, error) {
+// New reads the files that are embedded in the program. catalogue is the file catalogue.json, which tells
+// the page what is sold; has are Chat, Operators and Root, or some of them.
+func New(catalogue []byte, has ...string) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
 	if err != nil {
@@ -64,8 +68,11 @@ func New(chat bool, catalogue []byte) (*Site, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the page: %w", err)
 		}
-		if chat && entry.Name() == Index {
-			body = bytes.Replace(body, chatOff, chatOn, 1)
+		if entry.Name() == Index {
+			for _, name := range has {
+				off := []byte("data-" + name + `="off"`)
+				body = bytes.Replace(body, off, []byte("data-"+name+`="on"`), 1)
+			}
 		}
 		files[entry.Name()] = body
 	}

@@ -51,11 +51,13 @@ func (w *worker) serveOperators() (part, error) {
 		return room.Run(ctx)
 	}
 	// A worker that was replaced answers the last requests of its connections by the list of the new one. The
-	// supervisor has logged why a list cannot be read.
+	// supervisor has logged why a list cannot be read. A database may be slow: the drain does not wait for it.
 	retired := func() {
-		if fresh, err := readOperators(found.Source); err == nil {
-			room.Use(fresh.List)
-		}
+		go func() {
+			if fresh, err := readOperators(found.Source); err == nil {
+				room.Use(fresh.List)
+			}
+		}()
 	}
 	return part{run: run, routes: handlers.Operators(room), retired: retired}, nil
 }

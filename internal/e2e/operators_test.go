@@ -23,10 +23,12 @@ import (
 const operatorPassword = "correct horse battery"
 
 // operatorCommand runs flashsale operator with a password on standard input. It must end with this code.
-func operatorCommand(t *testing.T, code int, password, file string, words ...string) (stdout, stderr string) {
+func operatorCommand(
+	t *testing.T, code int, password, file string, words ...string,
+) (stdout, stderr string) {
 	t.Helper()
-	p := launch.Program{Path: "sh", Args: slices.Concat([]string{"-c", `printf '%s\n' "$0" | exec "$@"`, password,
-		launch.Built(t, module), "operator"}, words, []string{"-operators", file})}.Launch(t)
+	shell := []string{"-c", `printf '%s\n' "$0" | exec "$@"`, password, launch.Built(t, module), "operator"}
+	p := launch.Program{Path: "sh", Args: slices.Concat(shell, words, []string{"-operators", file})}.Launch(t)
 	got := p.ExitCode(t)
 	stdout, stderr = testkit.ReadFile(t, p.Stdout), testkit.ReadFile(t, p.Log)
 	if got != code {
@@ -59,15 +61,16 @@ func TestOperators(t *testing.T) {
 	}
 	operatorCommand(t, 0, operatorPassword, file, "add", "olaf")
 	out, log := operatorCommand(t, 0, "", file, "totp", "ann")
-	found := regexp.MustCompile(`(?s)^ann has a new second factor.*\n  (otpauth://totp/flashsale:Ann\?\S+)\n.*` +
-		`\n  ((?:[A-Z2-7]{4}-?){4})\n`).FindStringSubmatch(out)
+	const told = `(?s)^ann has a new second factor.*\n  (otpauth://totp/flashsale:Ann\?\S+)\n.*` +
+		`\n  ((?:[A-Z2-7]{4}-?){4})\n`
+	found := regexp.MustCompile(told).FindStringSubmatch(out)
 	if found == nil || strings.Contains(log, "otpauth") {
 		t.Fatalf("totp prints %q and logs %s", out, log)
 	}
 	key, err := otp.NewKeyFromURL(found[1])
 	testkit.Must(t, err)
-	if out, _ := operatorCommand(t, 0, "", file, "list"); out != "1\tAnn\tadmin\tpassword and code, 10 recovery "+
-		"codes\n2\tolaf\toperator\tpassword\n" {
+	const listed = "1\tAnn\tadmin\tpassword and code, 10 recovery codes\n2\tolaf\toperator\tpassword\n"
+	if out, _ := operatorCommand(t, 0, "", file, "list"); out != listed {
 		t.Errorf("list prints %q", out)
 	}
 	for words, want := range map[string]string{
@@ -79,7 +82,8 @@ func TestOperators(t *testing.T) {
 			t.Errorf("%s: %q, want %q", words, log, want)
 		}
 	}
-	if _, log := operatorCommand(t, 1, "short", file, "passwd", "olaf"); !strings.Contains(log, "12 characters") {
+	_, log = operatorCommand(t, 1, "short", file, "passwd", "olaf")
+	if !strings.Contains(log, "12 characters") {
 		t.Errorf("a weak password: %q", log)
 	}
 	info, err := os.Stat(file)

@@ -1,6 +1,6 @@
 // The page as a whole: which view is shown, the header, and the clock that all views share.
 
-import { isRoot, onSession } from "./api.js";
+import { may, onSession } from "./api.js";
 import * as buy from "./buy.js";
 import { redraw } from "./charts.js";
 import { nextChange, now, shownState } from "./clock.js";
@@ -15,7 +15,7 @@ import * as traffic from "./traffic.js";
 import { choose, language, languages, say, translate } from "./words.js";
 
 const views = { live, buy, operate, orders, traffic };
-const publicViews = ["live", "buy"];
+const needs = { operate: "operator", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
 const hasChat = document.documentElement.dataset.chat === "on";
 const tickEvery = 100; // ms; a countdown must not be late by more
 const soon = 10_000; // ms to the opening or the end from which on the countdown stands out
@@ -32,14 +32,13 @@ const chat = {
 
 if (hasChat) {
   views.chat = chat;
-  publicViews.push("chat");
 }
 
 const wanted = () => location.hash.split("/")[1] ?? ""; // #/orders/<id> is the view orders
 
 function showView() {
   let name = wanted();
-  if (!(name in views) || (!isRoot() && !publicViews.includes(name))) {
+  if (!(name in views) || (name in needs && !may(needs[name]))) {
     name = "buy";
   }
   for (const other of Object.keys(views)) {
@@ -127,6 +126,7 @@ login.start();
 for (const element of document.querySelectorAll(".for-chat")) {
   element.hidden = !hasChat;
 }
+byId("login-operator").hidden = document.documentElement.dataset.operators === "off";
 showTheme(window.themeOfChoice());
 byId("theme").addEventListener("click", () => showTheme(window.nextTheme()));
 onChange(showLink);

@@ -7,11 +7,13 @@ import { wait } from "./format.js";
 import { say } from "./words.js";
 
 const texts = {
+  ADDRESS_NOT_ALLOWED: "Operators may not do that from your address.",
   ACCOUNTS_FULL: "No more people can register.",
   CART_EMPTY: "The cart is empty.",
   CART_NOT_FOUND: "The cart has expired. Fill a new one.",
   CATALOGUE_USER: "This password cannot be changed here.",
   CLOSES_IN_PAST: "The sale cannot close at a time that is over.",
+  CODE_NEEDED: "Now enter the code of your authenticator, or a recovery code.",
   CONTACTS_OUT_OF_LIMIT: "You have as many contacts as there may be.",
   DOCUMENT_INVALID: "Your passport is on the list of invalid ones.",
   FOOD_NOT_FOUND: "There is no such food.",
@@ -36,7 +38,8 @@ const texts = {
   NAME_TAKEN: "Another user has this name.",
   NOT_A_MEMBER: "You are not a member of this group.",
   NOT_AN_OWNER: "Only an owner of the group may do that.",
-  NOT_ALLOWED: "Only root may do that.",
+  NOT_ALLOWED: "You may not do that.",
+  NOT_FOR_OPERATORS: "An operator cannot do that. Log in as a buyer.",
   NOT_FOUND: "This server does not offer that.",
   OPENS_IN_PAST: "The sale cannot open by itself at a time that is over.",
   ORDER_NOT_FOUND: "There is no such order.",
@@ -62,6 +65,7 @@ const texts = {
   USER_BLOCKED: "One of you has blocked the other.",
   USER_MUTED: "You may not write in this room now.",
   USER_NOT_FOUND: "Nobody has this name.",
+  WRONG_CODE: "The code is wrong or was used already.",
 };
 
 // reason is the text for a code; the code itself where it has none here.

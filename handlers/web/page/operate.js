@@ -257,7 +257,7 @@ async function setTimes(event) {
 }
 
 async function readLog() {
-  if (!api.isRoot()) {
+  if (!api.may("operator")) {
     return;
   }
   const { signal } = ended;

@@ -45,7 +45,14 @@ export const words = {
   Register: "注册",
   Cancel: "取消",
   "Your login has expired. Log in again.": "登录已过期，请重新登录。",
-  "You are logged out: root's login ends after 30 minutes without a touch.": "已退出：root 的登录在 30 分钟无操作后结束。",
+  "You are logged out: logins of root and of operators end after 30 minutes without a touch.":
+    "已退出：root 和操作员的登录在 30 分钟无操作后结束。",
+  "Log in as an operator": "操作员登录",
+  Operator: "操作员",
+  Code: "验证码",
+  viewer: "查看员",
+  operator: "操作员",
+  admin: "管理员",
   "You are logged out.": "已退出。",
 
   "Up to three pieces, one order for each buyer. You can fill the cart before the sale opens.":
@@ -149,6 +156,11 @@ export const words = {
   "Too many requests. Try again in a moment.": "请求太多，请稍后再试。",
   "Too many requests. Try again in {time}.": "请求太多，请 {time}后再试。",
   "Name or password is wrong.": "用户名或密码错误。",
+  "Now enter the code of your authenticator, or a recovery code.": "请输入验证器的验证码，或一个恢复码。",
+  "The code is wrong or was used already.": "验证码错误或已使用。",
+  "An operator cannot do that. Log in as a buyer.": "操作员不能这样做，请以买家身份登录。",
+  "Operators may not do that from your address.": "操作员不能从你的地址这样做。",
+  "You may not do that.": "你无权这样做。",
   "The server cannot be reached. Check your connection and try again.": "无法连接服务器，请检查网络后重试。",
   "The server answers {status}.": "服务器答复 {status}。",
   "Empty cart": "篮子为空",

@@ -51,8 +51,9 @@ func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
 }
 
 // SetPassword changes the password of a registered user and ends his sessions. Errors:
-// credentials.ErrWrongPassword if old is not his password, ErrCatalogueUser for another user, or why sessions
-// cannot end; then the password is as before. After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
+// credentials.ErrWrongPassword if old is not his password, ErrCatalogueUser for another user, or why
+// sessions cannot end; then the password is as before. After pipeline.ErrUnavailable it may be changed, and
+// the sessions not ended.
 func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	x, err := a.accountOf(user)
 	if err != nil {

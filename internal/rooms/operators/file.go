@@ -125,7 +125,7 @@ func lock(name string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// write replaces a file as a whole; its owner stays. It is on disk when write returns.
+// write replaces a file as a whole. It is on disk when write returns.
 func write(name string, list []Operator) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // mode 0600
 	if err == nil {
@@ -149,14 +149,19 @@ func write(name string, list []Operator) (err error) {
 	return nil
 }
 
-// keepOwner gives a draft the owner of the file: root may run the command, and the server as another user.
+// keepOwner has root give a draft the owner of the file, or of its folder if there is no file yet: the
+// server may run as another user.
 func keepOwner(draft *os.File, name string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
 	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = os.Stat(filepath.Dir(name))
+	}
 	if err != nil {
-		return nil // there is none yet
+		return err
 	}
-	if of, ok := info.Sys().(*syscall.Stat_t); ok {
-		return draft.Chown(int(of.Uid), int(of.Gid))
-	}
-	return nil
+	of := info.Sys().(*syscall.Stat_t) // as on every Linux
+	return draft.Chown(int(of.Uid), int(of.Gid))
 }
