@@ -172,6 +172,9 @@ func networks(list ...string) (networks []netip.Prefix) {
 var roleOf = map[string]operators.Role{
 	"PUT /admin/sale": operators.Operates, "POST /admin/foods/:id/stock": operators.Operates,
 	"GET /admin/log": operators.Viewer, "GET /admin/orders": operators.Viewer,
+	"GET /admin/sales": operators.Viewer, "GET /admin/orders/:id": operators.Viewer,
+	"GET /admin/sums":      operators.Viewer,
+	"GET /admin/sale/next": operators.Viewer, "POST /admin/sale/next": operators.Admin,
 	"GET /admin/users": operators.Admin, "PUT /admin/users/:user/password": operators.Admin,
 	"DELETE /admin/users/:user":            operators.Admin,
 	"DELETE /limits/:event":                operators.Operates,
@@ -191,6 +194,7 @@ var roleOf = map[string]operators.Role{
 var alsoUsers = map[string]operators.Role{
 	"POST /limits/check": operators.Operates, "GET /limits/:event": operators.Viewer,
 	"POST /blocklist/check": operators.Viewer, "GET /blocklist": operators.Viewer,
+	"POST /logout": operators.Viewer, "DELETE /users/me/tokens": operators.Viewer,
 }
 
 // Every call has those callers whom its role lets in, and no others.
