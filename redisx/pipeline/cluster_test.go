@@ -263,8 +263,10 @@ func testHalfMovedSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
 // A call with a key of another slot does not move the connection.
 func testKeyOfAnotherSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
 	c := connect(t, slotOf(nodes), Options{Loop: loop})
-	testkit.Must(t, do(c, Command(new(string), "SET", tag, "1"))) // after a move it finds the master
-	key := "bar" // its slot is in the first third, that of "key" in the last one: this master has one at most
+	// After a slot was moved, the first call finds its master.
+	testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
+	// The slot of "bar" is in the first third, that of "key" in the last one: a master has one of them at most.
+	key := "bar"
 	err := do(c, Command(new(string), "GET", key))
 	if err == nil {
 		key = "key"
