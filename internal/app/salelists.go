@@ -68,17 +68,7 @@ func timesText(t redisx.Times) string {
 
 // printOrders prints the orders that the flags choose, and their sums.
 func (c *saleCommand) printOrders(ctx context.Context, marker *redisx.Marker) error {
-	if marker.Next != "" {
-		return c.between(nil, marker)
-	}
-	loaded, err := c.catalogue(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := redisx.Find(ctx, c.store.redis, firstStock(loaded).Catalog, marker.Sale); err != nil {
-		return refusedSale(err, c.store)
-	}
-	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, len(loaded.Foods()))
+	sale, loaded, leave, err := c.running(ctx, marker)
 	if err != nil {
 		return err
 	}

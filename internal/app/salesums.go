@@ -17,17 +17,7 @@ import (
 
 // printSums prints what the sale has sold, by food and in total.
 func (c *saleCommand) printSums(ctx context.Context, marker *redisx.Marker) error {
-	if marker.Next != "" {
-		return c.between(nil, marker)
-	}
-	loaded, err := c.catalogue(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := redisx.Find(ctx, c.store.redis, firstStock(loaded).Catalog, marker.Sale); err != nil {
-		return refusedSale(err, c.store)
-	}
-	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, len(loaded.Foods()))
+	sale, loaded, leave, err := c.running(ctx, marker)
 	if err != nil {
 		return err
 	}
@@ -40,7 +30,7 @@ func (c *saleCommand) printSums(ctx context.Context, marker *redisx.Marker) erro
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	refused, err := readDemand(&opening{handover: handover{Redis: c.store.redis, Sale: marker.Sale},
+	refused, err := readDemand(ctx, &opening{handover: handover{Redis: c.store.redis, Sale: marker.Sale},
 		catalog: loaded})
 	if err != nil {
 		return err
@@ -57,13 +47,11 @@ func (c *saleCommand) printSums(ctx context.Context, marker *redisx.Marker) erro
 }
 
 // readDemand reads the refusals of a sale once there is a connection.
-func readDemand(o *opening) (r demand.Refusals, err error) {
+func readDemand(ctx context.Context, o *opening) (r demand.Refusals, err error) {
 	d := demand.New(demandConfig(o))
 	background.Beside(d.Run, func() {
-		for begin := time.Now(); ; time.Sleep(followLook) {
-			if r, err = d.Read(); err == nil || time.Since(begin) > startWait {
-				return
-			}
+		if err = awaitRoom(ctx, d.Up, startWait); err == nil {
+			r, err = d.Read()
 		}
 	})
 	return r, err

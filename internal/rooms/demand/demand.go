@@ -97,6 +97,9 @@ func (d *Demand) Run(ctx context.Context) error {
 	return nil
 }
 
+// Up reports whether Redis can be reached.
+func (d *Demand) Up() bool { return d.redis.Up() }
+
 // flush adds the counts to those of the sale.
 func (d *Demand) flush() {
 	key := prefix + d.cfg.Sale
