@@ -125,28 +125,30 @@ func (c *operatorCommand) setTOTP() error {
 }
 
 func (c *operatorCommand) remove() error {
-	err := operators.Change(c.cfg.Operators, func(list []operators.Operator) ([]operators.Operator, error) {
-		o := operators.ByName(list, c.cfg.Name)
-		if o == nil {
-			return nil, operators.ErrNobody
-		}
-		number := o.Number
-		return slices.DeleteFunc(list, func(o operators.Operator) bool { return o.Number == number }), nil
-	})
-	if err != nil {
-		return err
-	}
-	return c.done("%s is removed; all logins end with the next SIGHUP of the servers")
+	return c.edit("%s is removed; all logins end with the next SIGHUP of the servers",
+		func(list []operators.Operator, found *operators.Operator) ([]operators.Operator, error) {
+			number := found.Number
+			return slices.DeleteFunc(list, func(o operators.Operator) bool { return o.Number == number }), nil
+		})
 }
 
 // change changes one operator and tells it.
-func (c *operatorCommand) change(told string, edit func(*operators.Operator) error) error {
+func (c *operatorCommand) change(told string, change func(*operators.Operator) error) error {
+	return c.edit(told, func(list []operators.Operator, o *operators.Operator) ([]operators.Operator, error) {
+		return list, change(o)
+	})
+}
+
+// edit makes another list, given the operator whom the command names, and tells what was done.
+func (c *operatorCommand) edit(
+	told string, edit func([]operators.Operator, *operators.Operator) ([]operators.Operator, error),
+) error {
 	err := operators.Change(c.cfg.Operators, func(list []operators.Operator) ([]operators.Operator, error) {
 		o := operators.ByName(list, c.cfg.Name)
 		if o == nil {
 			return nil, operators.ErrNobody
 		}
-		return list, edit(o)
+		return edit(list, o)
 	})
 	if err != nil {
 		return err
