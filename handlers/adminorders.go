@@ -66,7 +66,7 @@ func (l *list) addOrders(of *saleOrders, page []redisx.Order, details bool, name
 	var known map[uint32]string
 	if names != nil {
 		var err error
-		if known, err = names(usersOf(page)); err != nil {
+		if known, err = names(export.UsersOf(page)); err != nil {
 			return err
 		}
 	}

@@ -110,11 +110,3 @@ func (s *Server) registered(users []uint32) (map[uint32]string, error) {
 	}
 	return s.accounts.Names(those)
 }
-
-func usersOf(page []redisx.Order) []uint32 {
-	users := make([]uint32, len(page))
-	for i := range page {
-		users[i] = page[i].User
-	}
-	return users
-}

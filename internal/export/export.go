@@ -93,11 +93,7 @@ func (b *Book) AppendHead(dst []byte) []byte {
 
 // AppendPage appends some orders, with "" as the name of an unknown user.
 func (b *Book) AppendPage(dst []byte, page []redisx.Order) ([]byte, error) {
-	users := make([]uint32, len(page))
-	for i := range page {
-		users[i] = page[i].User
-	}
-	names, err := b.Names(users)
+	names, err := b.Names(UsersOf(page))
 	if err != nil {
 		return dst, fmt.Errorf("cannot read the names of users: %w", err)
 	}
@@ -114,6 +110,15 @@ func (b *Book) AppendPage(dst []byte, page []redisx.Order) ([]byte, error) {
 		dst = add(dst, &page[i], names[page[i].User])
 	}
 	return dst, nil
+}
+
+// UsersOf are the users of some orders.
+func UsersOf(page []redisx.Order) []uint32 {
+	users := make([]uint32, len(page))
+	for i := range page {
+		users[i] = page[i].User
+	}
+	return users
 }
 
 // appendRow appends a row of CSV. No field but the name can have a character that needs quotes.
