@@ -193,6 +193,7 @@ var outcomes = []struct {
 	{redisx.ErrPaused, errPaused},
 	{redisx.ErrClosed, errClosed},
 	{redisx.ErrStateConflict, errStateConflict},
+	{redisx.ErrOtherSale, errStateConflict},
 	{redisx.ErrClocksDiffer, errClocksDiffer},
 	{redisx.ErrWrongTimes, errBadTimes},
 	{redisx.ErrClosesInPast, errClosesInPast},

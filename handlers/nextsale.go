@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"flashsale/redisx"
 )
 
 // What operators do about the sale that follows.
@@ -97,10 +95,6 @@ func (r nextCalls) grant(ctx *fasthttp.RequestCtx, wish NextWish) {
 	if failed := (*NextFailedError)(nil); errors.As(err, &failed) {
 		slog.Warn("the next sale cannot be opened", "error", err)
 		reply(ctx, nextFailed(failed.Reason))
-		return
-	}
-	if errors.Is(err, redisx.ErrOtherSale) {
-		reply(ctx, errStateConflict)
 		return
 	}
 	var body []byte

@@ -11,7 +11,7 @@ import (
 )
 
 // Who may make the calls that run a sale: operators, by their role, and root, user 1, who may all of it
-// unless -root is off.
+// unless -root-access is off.
 
 // rootName is root in the log of the sale.
 const rootName = "root"
