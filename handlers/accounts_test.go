@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,16 +36,11 @@ const (
 	noMoreContacts = `{"code":"CONTACTS_OUT_OF_LIMIT","message":"联系人不能超过1000个"}`
 )
 
-// fastHash takes the place of Argon2id.
-func fastHash(password, salt []byte) ([32]byte, error) {
-	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
-}
-
 // newAccounts makes the room of a shop and what change sets.
 func (s *shop) newAccounts(t *testing.T, change func(*accounts.Config)) *accounts.Accounts {
 	t.Helper()
 	names := s.cfg.Catalog.Names()
-	cfg := accounts.Config{Redis: []pipeline.Config{s.redis.Config}, UsersMax: 100, Hash: fastHash,
+	cfg := accounts.Config{Redis: []pipeline.Config{s.redis.Config}, UsersMax: 100, Hash: testkit.FastHash,
 		UserOf: s.cfg.Catalog.UserOf, NameOf: names.Name, EachName: s.cfg.Catalog.EachName}
 	if change != nil {
 		change(&cfg)
@@ -278,7 +272,7 @@ func TestAccountsBounds(t *testing.T) {
 			case "no process":
 				return [32]byte{}, fmt.Errorf("%w: %w", pipeline.ErrUnavailable, errors.New("no process"))
 			}
-			return fastHash(password, salt)
+			return testkit.FastHash(password, salt)
 		}
 	})
 	s.join(Accounts(a))

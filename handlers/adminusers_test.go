@@ -161,7 +161,7 @@ func TestOperatorIsRefused(t *testing.T) {
 			if string(password) == "too many" {
 				return [32]byte{}, credentials.ErrBusy
 			}
-			return fastHash(password, salt)
+			return testkit.FastHash(password, salt)
 		}
 	})
 	s.join(Accounts(a))

@@ -23,7 +23,7 @@ const (
 // withOperators makes the room of a shop with a list.
 func (s *shop) withOperators(t *testing.T, list ...operators.Operator) *operators.Operators {
 	t.Helper()
-	o := operators.New(operators.Config{Redis: s.redis.Config, List: list, Hash: fastHash})
+	o := operators.New(operators.Config{Redis: s.redis.Config, List: list, Hash: testkit.FastHash})
 	testkit.Background(t, o.Run)
 	testkit.Until(t, "connection of the room", o.Up)
 	s.join(Operators(o))
@@ -209,7 +209,7 @@ func TestOperatorsHashAlike(t *testing.T) {
 			if hashed > 3 {
 				return [32]byte{}, credentials.ErrBusy
 			}
-			return fastHash(password, salt)
+			return testkit.FastHash(password, salt)
 		}})
 	s.join(Operators(o))
 	for i, name := range []string{"adam", "nobody", strings.Repeat("x", 500)} {

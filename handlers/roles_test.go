@@ -13,6 +13,7 @@ import (
 
 	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/operators"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -26,7 +27,7 @@ var staff = []operators.Operator{newOperator(1, "vera", operators.Viewer),
 	newOperator(2, "olaf", operators.Operates), newOperator(3, "adam", operators.Admin)}
 
 func newOperator(number uint32, name string, role operators.Role) operators.Operator {
-	hash, _ := credentials.NewQueue(fastHash).Make([]byte("password of " + name)) // nothing else waits
+	hash, _ := credentials.NewQueue(testkit.FastHash).Make([]byte("password of " + name)) // nothing else waits
 	return operators.Operator{Number: number, Name: name, Role: role, Password: hash}
 }
 
@@ -71,7 +72,7 @@ const office, elsewhere = "192.0.2.7:1", "203.0.113.9:1"
 // and without root's privileges root is a user.
 func TestAccess(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	s.join(Operators(operators.New(operators.Config{List: staff, Hash: fastHash})))
+	s.join(Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})))
 	views, operates := s.anyOrService(operators.Viewer), s.anyOrService(operators.Operates)
 	tests := []struct {
 		name   string

@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -45,18 +44,18 @@ func TestHasher(t *testing.T) {
 			if starts++; starts == 3 {
 				return nil, errors.New("no process")
 			}
-			same(t, "yields", yields, true)
+			testkit.Same(t, "yields", yields, true)
 			return startHere()
 		})
 		wantsHash(t, h)
 		wantsHash(t, h)
 		h.other.Close()
 		_, err := h.Hash([]byte("password"), []byte(testSalt))
-		wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
+		testkit.Wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
 		wantsHash(t, h)
 		h.Close()
 		_, err = h.Hash([]byte("password"), []byte(testSalt))
-		wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
+		testkit.Wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
 	})
 }
 
@@ -75,32 +74,13 @@ func TestHasherWithoutTime(t *testing.T) {
 		begin := time.Now()
 		wantsHash(t, h)
 		wantsHash(t, h)
-		same(t, "starts that yield", fmt.Sprint(asked), "[true false true false]")
-		same(t, "time of two hashes", time.Since(begin), 2*yieldMax)
+		testkit.Same(t, "starts that yield", fmt.Sprint(asked), "[true false true false]")
+		testkit.Same(t, "time of two hashes", time.Since(begin), 2*yieldMax)
 		stands = true
 		_, err := h.Hash([]byte("password"), []byte(testSalt))
-		wants(t, "no time at all", err, pipeline.ErrUnavailable)
+		testkit.Wants(t, "no time at all", err, pipeline.ErrUnavailable)
 		h.Close()
 	})
-}
-
-// fastHash takes the place of Argon2id where a test hashes much.
-func fastHash(password, salt []byte) ([hashBytes]byte, error) {
-	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
-}
-
-func wants(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
-func same(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }
 
 const testSalt = "0123456789abcdef"
@@ -118,7 +98,7 @@ func TestCheck(t *testing.T) {
 	var hashed atomic.Int64
 	q := NewQueue(func(password, salt []byte) ([hashBytes]byte, error) {
 		hashed.Add(1)
-		return fastHash(password, salt)
+		return testkit.FastHash(password, salt)
 	})
 	stored, err := q.Make([]byte("password"))
 	testkit.Must(t, err)
@@ -130,8 +110,8 @@ func TestCheck(t *testing.T) {
 		{nobody, "password", ErrWrongPassword},
 	} {
 		before := hashed.Load()
-		wants(t, test.stored+" "+test.password, q.Check(test.stored, []byte(test.password)), test.want)
-		same(t, "hashes", hashed.Load()-before, int64(1))
+		testkit.Wants(t, test.stored+" "+test.password, q.Check(test.stored, []byte(test.password)), test.want)
+		testkit.Same(t, "hashes", hashed.Load()-before, int64(1))
 	}
 	if err := q.Check("$2b$10$x", []byte("password")); err == nil || errors.Is(err, ErrWrongPassword) {
 		t.Errorf("another hash: %v", err)
@@ -162,15 +142,15 @@ func testQueueIsBounded(t *testing.T) {
 	}
 	synctest.Wait()
 	_, err := q.Make(nil)
-	wants(t, "one new password more", err, ErrBusy)
+	testkit.Wants(t, "one new password more", err, ErrBusy)
 	for range waitingMax - waitingNew {
-		running.Go(func() { wants(t, "login", q.Check("", nil), ErrWrongPassword) })
+		running.Go(func() { testkit.Wants(t, "login", q.Check("", nil), ErrWrongPassword) })
 	}
 	synctest.Wait()
-	wants(t, "one login more", q.Check("", nil), ErrBusy)
+	testkit.Wants(t, "one login more", q.Check("", nil), ErrBusy)
 	close(hold)
 	running.Wait()
-	same(t, "hashes at once", most.Load(), int64(1))
+	testkit.Same(t, "hashes at once", most.Load(), int64(1))
 }
 
 func BenchmarkHash(b *testing.B) {

@@ -21,31 +21,31 @@ func testRegister(t *testing.T, a *Accounts) {
 	password := []byte("correct horse")
 	alice, err := a.Register("Älice", password, "alice@example.com")
 	testkit.Must(t, err)
-	same(t, "the first user", alice, User{redisx.FirstRegistered, "Älice"})
-	same(t, "the second user", a.join(t, "bob"), User{redisx.FirstRegistered + 1, "bob"})
+	testkit.Same(t, "the first user", alice, User{redisx.FirstRegistered, "Älice"})
+	testkit.Same(t, "the second user", a.join(t, "bob"), User{redisx.FirstRegistered + 1, "bob"})
 	for name, want := range map[string]error{
 		"älice": ErrNameTaken, "A\u0308LICE": ErrNameTaken, "bob": ErrNameTaken, "root": ErrNameTaken,
 		"ROOT": ErrNameTaken, "Ｕｓｅｒ２": ErrNameTaken, "strasse 3": ErrNameTaken, "Straße 3": ErrNameTaken,
 		"ab": credentials.ErrBadName, "123": credentials.ErrBadName,
 	} {
 		_, err := a.Register(name, password, "")
-		wants(t, name, err, want)
+		testkit.Wants(t, name, err, want)
 	}
 	for _, wrong := range []string{"1234567", "", strings.Repeat("p", 257), "ßßßßßßß"} {
 		_, err := a.Register("carol", []byte(wrong), "")
-		wants(t, "password "+wrong, err, credentials.ErrBadPassword)
+		testkit.Wants(t, "password "+wrong, err, credentials.ErrBadPassword)
 	}
 	for _, wrong := range []string{"x", "a b@c.d", "Carol <c@d.e>", "@d", strings.Repeat("a", 251) + "@b.c"} {
 		_, err := a.Register("carol", password, wrong)
-		wants(t, "e-mail "+wrong, err, ErrBadEmail)
+		testkit.Wants(t, "e-mail "+wrong, err, ErrBadEmail)
 	}
 	for name, want := range map[string]error{"Älice": nil, "älICE": nil, "bob": credentials.ErrWrongPassword,
 		"carol": credentials.ErrWrongPassword, "": credentials.ErrWrongPassword,
 		"x": credentials.ErrWrongPassword} {
 		u, err := a.Authenticate(name, password)
-		wants(t, "login of "+name, err, want)
+		testkit.Wants(t, "login of "+name, err, want)
 		if err == nil {
-			same(t, "who logs in", u, alice)
+			testkit.Same(t, "who logs in", u, alice)
 		}
 	}
 	part, key := nameKey("älice")
@@ -78,7 +78,7 @@ func TestRaceForAName(t *testing.T) {
 		}
 	}
 	racing.Wait()
-	same(t, "winners", won.Load(), int64(1))
+	testkit.Same(t, "winners", won.Load(), int64(1))
 	a := run(t, config(redis))
 	users, err := a.Find("zoë")
 	testkit.Must(t, err)
@@ -107,10 +107,10 @@ func TestCrashWhileRegistering(t *testing.T) {
 	part, key := userKey("user", lost)
 	testkit.Must(t, a.do(part, pipeline.Command(new(string), "SET", key, "alice")))
 	alice := a.join(t, "alice")
-	same(t, "id after the lost one", alice.ID, lost+1)
+	testkit.Same(t, "id after the lost one", alice.ID, lost+1)
 	users, err := a.Find("ALICE")
 	testkit.Must(t, err)
-	same(t, "found", users[0], alice.ID)
+	testkit.Same(t, "found", users[0], alice.ID)
 }
 
 // As many accounts as there may be: one less than needed here.
@@ -121,9 +121,9 @@ func TestAccountsMax(t *testing.T) {
 	a.join(t, "alice")
 	a.join(t, "bob")
 	_, err := a.Register("carol", []byte("password"), "")
-	wants(t, "a third account", err, ErrFull)
+	testkit.Wants(t, "a third account", err, ErrFull)
 	_, err = a.newID()
-	wants(t, "new_id.lua", err, ErrFull)
+	testkit.Wants(t, "new_id.lua", err, ErrFull)
 }
 
 // The codes of scripts that only a race shows.
@@ -135,16 +135,16 @@ func testCodes(t *testing.T, a *Accounts) {
 		testkit.Must(t, a.do(part, registerScript.Call(&code, []string{key}, id, "Alice", "hash", "", "1")))
 		return code
 	}
-	same(t, "register.lua", register("7"), int64(made))
-	same(t, "register.lua again", register("8"), int64(nameTaken))
-	same(t, "the id stays", roomtest.Ask[string](t, a.redis.Part(part), "HGET", key, "id"), "7")
+	testkit.Same(t, "register.lua", register("7"), int64(made))
+	testkit.Same(t, "register.lua again", register("8"), int64(nameTaken))
+	testkit.Same(t, "the id stays", roomtest.Ask[string](t, a.redis.Part(part), "HGET", key, "id"), "7")
 	change := func(old, new string) (code int64) {
 		testkit.Must(t, a.do(part, passwordScript.Call(&code, []string{key}, old, new)))
 		return code
 	}
-	same(t, "password.lua", change("hash", "hash2"), int64(passwordChanged))
-	same(t, "password.lua again", change("hash", "hash3"), int64(passwordIsOther))
-	same(t, "the hash", roomtest.Ask[string](t, a.redis.Part(part), "HGET", key, "hash"), "hash2")
+	testkit.Same(t, "password.lua", change("hash", "hash2"), int64(passwordChanged))
+	testkit.Same(t, "password.lua again", change("hash", "hash3"), int64(passwordIsOther))
+	testkit.Same(t, "the hash", roomtest.Ask[string](t, a.redis.Part(part), "HGET", key, "hash"), "hash2")
 }
 
 func TestSetPassword(t *testing.T) {
@@ -153,17 +153,18 @@ func TestSetPassword(t *testing.T) {
 	a := run(t, cfg)
 	alice := a.join(t, "Alice")
 	old, fresh := []byte("password of Alice"), []byte("another password")
-	wants(t, "a user of the catalogue", a.SetPassword(2, old, fresh), ErrCatalogueUser)
-	wants(t, "nobody", a.SetPassword(redisx.FirstRegistered+77, old, fresh), ErrNoUser)
-	wants(t, "wrong password", a.SetPassword(alice.ID, fresh, old), credentials.ErrWrongPassword)
-	wants(t, "short password", a.SetPassword(alice.ID, old, []byte("short")), credentials.ErrBadPassword)
-	same(t, "sessions that have ended", len(ended()), 0)
+	testkit.Wants(t, "a user of the catalogue", a.SetPassword(2, old, fresh), ErrCatalogueUser)
+	testkit.Wants(t, "nobody", a.SetPassword(redisx.FirstRegistered+77, old, fresh), ErrNoUser)
+	testkit.Wants(t, "wrong password", a.SetPassword(alice.ID, fresh, old), credentials.ErrWrongPassword)
+	testkit.Wants(t, "short password", a.SetPassword(alice.ID, old, []byte("short")),
+		credentials.ErrBadPassword)
+	testkit.Same(t, "sessions that have ended", len(ended()), 0)
 	testkit.Must(t, a.SetPassword(alice.ID, old, fresh))
-	same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{alice.ID}))
+	testkit.Same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{alice.ID}))
 	_, err := a.Authenticate("alice", old)
-	wants(t, "the old password", err, credentials.ErrWrongPassword)
+	testkit.Wants(t, "the old password", err, credentials.ErrWrongPassword)
 	_, err = a.Authenticate("alice", fresh)
-	wants(t, "the new password", err, nil)
+	testkit.Wants(t, "the new password", err, nil)
 }
 
 // While sessions cannot end, a password stays as it is.
@@ -174,10 +175,10 @@ func TestSetPasswordWhileSessionsCannotEnd(t *testing.T) {
 	a := run(t, cfg)
 	alice := a.join(t, "Alice")
 	old := []byte("password of Alice")
-	wants(t, "a change", a.SetPassword(alice.ID, old, []byte("another password")), full)
-	same(t, "sessions that have ended", len(ended()), 0)
+	testkit.Wants(t, "a change", a.SetPassword(alice.ID, old, []byte("another password")), full)
+	testkit.Same(t, "sessions that have ended", len(ended()), 0)
 	_, err := a.Authenticate("alice", old)
-	wants(t, "the password of before", err, nil)
+	testkit.Wants(t, "the password of before", err, nil)
 }
 
 // Ids and names of both kinds of users.
@@ -207,9 +208,9 @@ func testFind(t *testing.T, a *Accounts) {
 	alice, bob := a.join(t, "Alice"), a.join(t, "bob")
 	got, err := a.Find("bob", "2147483700", "root", "alice", "7", "BOB")
 	testkit.Must(t, err)
-	same(t, "found", fmt.Sprint(got), fmt.Sprint([]uint32{bob.ID, 2147483700, 1, alice.ID, 7, bob.ID}))
+	testkit.Same(t, "found", fmt.Sprint(got), fmt.Sprint([]uint32{bob.ID, 2147483700, 1, alice.ID, 7, bob.ID}))
 	_, err = a.Find("bob", "carol", "dave")
-	same(t, "nobody", fmt.Sprint(err), "no user has this name or id: carol")
+	testkit.Same(t, "nobody", fmt.Sprint(err), "no user has this name or id: carol")
 	got, err = a.Find()
 	if err != nil || len(got) != 0 {
 		t.Errorf("nothing asked: %v, %v", got, err)

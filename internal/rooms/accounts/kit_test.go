@@ -1,8 +1,6 @@
 package accounts
 
 import (
-	"crypto/sha256"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -12,17 +10,12 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// fastHash takes the place of Argon2id where a test hashes much.
-func fastHash(password, salt []byte) ([32]byte, error) {
-	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
-}
-
 // catalogue has three users; the name of the third is not folded.
 var catalogue = map[uint32]string{1: "root", 2: "user2", 3: "Straße 3"}
 
 func config(redis ...pipeline.Config) Config {
 	return Config{
-		Redis: redis, UsersMax: 1000, Hash: fastHash,
+		Redis: redis, UsersMax: 1000, Hash: testkit.FastHash,
 		NoteEnd: func(uint32) error { return nil }, EndSessions: func(uint32) error { return nil },
 		UserOf: func(name []byte) (uint32, bool) {
 			for id, own := range catalogue {
@@ -88,18 +81,4 @@ func (a *Accounts) join(tb testing.TB, name string) User {
 	u, err := a.Register(name, []byte("password of "+name), "")
 	testkit.Must(tb, err)
 	return u
-}
-
-func wants(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
-func same(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }

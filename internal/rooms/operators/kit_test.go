@@ -1,8 +1,6 @@
 package operators
 
 import (
-	"crypto/sha256"
-	"errors"
 	"strconv"
 	"testing"
 
@@ -14,15 +12,10 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// fastHash takes the place of Argon2id.
-func fastHash(password, salt []byte) ([32]byte, error) {
-	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
-}
-
 // operator makes an operator with the password "password of <name>".
 func operator(tb testing.TB, number uint32, name string, role Role) Operator {
 	tb.Helper()
-	hash, err := credentials.NewQueue(fastHash).Make([]byte("password of " + name))
+	hash, err := credentials.NewQueue(testkit.FastHash).Make([]byte("password of " + name))
 	testkit.Must(tb, err)
 	return Operator{Number: number, Name: name, Role: role, Password: hash}
 }
@@ -31,7 +24,7 @@ func operator(tb testing.TB, number uint32, name string, role Role) Operator {
 func run(tb testing.TB, redis pipeline.Config, list ...Operator) *Operators {
 	tb.Helper()
 	testkit.KeepLog(tb)
-	o := New(Config{Redis: redis, List: list, Hash: fastHash})
+	o := New(Config{Redis: redis, List: list, Hash: testkit.FastHash})
 	testkit.Background(tb, o.Run)
 	testkit.Until(tb, "connection", o.Up)
 	return o
@@ -51,11 +44,4 @@ func codeOf(tb testing.TB, x *Operator, step int64) string {
 	code, err := hotp.GenerateCode(x.TOTP, uint64(step))
 	testkit.Must(tb, err)
 	return code
-}
-
-func wants(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }

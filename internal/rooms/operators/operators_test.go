@@ -20,7 +20,7 @@ func TestLogIn(t *testing.T) {
 	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{operator(t, 7, "Ann", Admin)},
 		Hash: func(password, salt []byte) ([32]byte, error) {
 			hashed.Add(1)
-			return fastHash(password, salt)
+			return testkit.FastHash(password, salt)
 		}})
 	for _, test := range []struct {
 		name, password string
@@ -32,7 +32,7 @@ func TestLogIn(t *testing.T) {
 	} {
 		before := hashed.Load()
 		found, err := o.LogIn(test.name, []byte(test.password), "")
-		wants(t, test.name, err, test.want)
+		testkit.Wants(t, test.name, err, test.want)
 		if (err == nil) != (found != nil && found.Number == 7) || hashed.Load() != before+1 {
 			t.Errorf("%s: %+v after %d hashes, want one", test.name, found, hashed.Load()-before)
 		}
@@ -43,7 +43,7 @@ func TestLogIn(t *testing.T) {
 // is not. The role is that of the list.
 func TestHolder(t *testing.T) {
 	ann := operator(t, 7, "ann", Viewer)
-	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{ann}, Hash: fastHash})
+	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{ann}, Hash: testkit.FastHash})
 	holder := ann.Holder()
 	same, other, renamed, promoted := ann, operator(t, 7, "ann", Viewer), ann, ann
 	renamed.Name, promoted.Role = "bob", Admin
@@ -91,17 +91,17 @@ func TestCodes(t *testing.T) {
 			_, err := o.LogIn("ann", []byte("password of ann"), code)
 			return err
 		}
-		wants(t, "without a code", logIn(one, ""), ErrCodeNeeded)
-		wants(t, "a code of later", logIn(one, codeOf(t, &ann, one.step(t)+10)), ErrWrongCode)
+		testkit.Wants(t, "without a code", logIn(one, ""), ErrCodeNeeded)
+		testkit.Wants(t, "a code of later", logIn(one, codeOf(t, &ann, one.step(t)+10)), ErrWrongCode)
 		_, err = one.LogIn("ann", []byte("wrong"), codeOf(t, &ann, one.step(t)))
-		wants(t, "another password", err, credentials.ErrWrongPassword)
+		testkit.Wants(t, "another password", err, credentials.ErrWrongPassword)
 
 		step := one.step(t)
 		code := codeOf(t, &ann, step)
-		wants(t, "the code", logIn(one, code[:3]+" "+code[3:]), nil)
-		wants(t, "the same code on another server", logIn(two, code), ErrWrongCode)
-		wants(t, "the code before it", logIn(two, codeOf(t, &ann, step-1)), ErrWrongCode)
-		wants(t, "the code behind it", logIn(two, codeOf(t, &ann, step+1)), nil)
+		testkit.Wants(t, "the code", logIn(one, code[:3]+" "+code[3:]), nil)
+		testkit.Wants(t, "the same code on another server", logIn(two, code), ErrWrongCode)
+		testkit.Wants(t, "the code before it", logIn(two, codeOf(t, &ann, step-1)), ErrWrongCode)
+		testkit.Wants(t, "the code behind it", logIn(two, codeOf(t, &ann, step+1)), nil)
 	})
 }
 
@@ -140,13 +140,13 @@ func TestRecoveryCodes(t *testing.T) {
 			if i == 1 {
 				code = "  " + code[:4] + code[5:9] + "aaaa-bbbb"
 				_, err := one.LogIn("ann", []byte("password of ann"), code)
-				wants(t, "an invented code", err, ErrWrongCode)
+				testkit.Wants(t, "an invented code", err, ErrWrongCode)
 				continue
 			}
 			_, err := one.LogIn("ann", []byte("password of ann"), code)
-			wants(t, code, err, nil)
+			testkit.Wants(t, code, err, nil)
 			_, err = two.LogIn("ann", []byte("password of ann"), code)
-			wants(t, code+" again", err, ErrWrongCode)
+			testkit.Wants(t, code+" again", err, ErrWrongCode)
 		}
 		if n := roomtest.Ask[int](t, one.redis, "ZCARD", ann.key("used")); n != len(codes)-1 {
 			t.Errorf("%d codes are kept, want %d", n, len(codes)-1)
@@ -168,9 +168,9 @@ func TestWrongCodesAreBounded(t *testing.T) {
 		}
 		for range 2 * stepWrong {
 			_, err := o.LogIn("ann", []byte("wrong"), "no code")
-			wants(t, "a stranger", err, credentials.ErrWrongPassword)
+			testkit.Wants(t, "a stranger", err, credentials.ErrWrongPassword)
 		}
-		wants(t, "the first code", logIn(codeOf(t, &ann, o.step(t))), nil)
+		testkit.Wants(t, "the first code", logIn(codeOf(t, &ann, o.step(t))), nil)
 		tooMany := (*TooManyCodesError)(nil)
 		wrong := 0
 		testkit.Until(t, "too many codes", func() bool { // a step may end meanwhile
@@ -188,7 +188,7 @@ func TestWrongCodesAreBounded(t *testing.T) {
 			tooMany.Wait <= 0 || tooMany.Wait > 24*time.Hour {
 			t.Errorf("a day of wrong codes: %v", err)
 		}
-		wants(t, "a recovery code", logIn(codes[0]), nil)
+		testkit.Wants(t, "a recovery code", logIn(codes[0]), nil)
 		if ttl := roomtest.Ask[int](t, o.redis, "TTL", ann.key("code")); ttl <= 0 || ttl > 2*86400 {
 			t.Errorf("the wrong codes are kept for %d s", ttl)
 		}
@@ -200,12 +200,12 @@ func TestRedisAway(t *testing.T) {
 	ann, bob := operator(t, 1, "ann", Operates), operator(t, 2, "bob", Viewer)
 	_, codes, err := ann.SetTOTP()
 	testkit.Must(t, err)
-	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{ann, bob}, Hash: fastHash})
+	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{ann, bob}, Hash: testkit.FastHash})
 	testkit.Background(t, o.Run)
 	for _, code := range []string{"123456", codes[0]} {
 		_, err = o.LogIn("ann", []byte("password of ann"), code)
-		wants(t, code, err, pipeline.ErrUnavailable)
+		testkit.Wants(t, code, err, pipeline.ErrUnavailable)
 	}
 	_, err = o.LogIn("bob", []byte("password of bob"), "")
-	wants(t, "no second factor", err, nil)
+	testkit.Wants(t, "no second factor", err, nil)
 }

@@ -55,7 +55,7 @@ func TestChange(t *testing.T) {
 	before := testkit.ReadFile(t, name)
 	refused := errors.New("refused")
 	err = Change(name, func([]Operator) ([]Operator, error) { return nil, refused })
-	wants(t, "an edit that fails", err, refused)
+	testkit.Wants(t, "an edit that fails", err, refused)
 	if testkit.ReadFile(t, name) != before {
 		t.Error("an edit that fails has changed the file")
 	}
@@ -165,7 +165,7 @@ func TestAdd(t *testing.T) {
 		{"carol", strings.Repeat("long", 65), ErrWeak}, {"my long name", "My long name", ErrWeak},
 	} {
 		_, err := Add(list, test.name, Viewer, []byte(test.password))
-		wants(t, test.name+" "+test.password, err, test.want)
+		testkit.Wants(t, test.name+" "+test.password, err, test.want)
 	}
 }
 

@@ -30,13 +30,6 @@ func run(tb testing.TB, redis pipeline.Config) *Sessions {
 // expiry is when a token expires that is minted now.
 func expiry() int64 { return time.Now().Add(ttl).Unix() }
 
-func same(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
 // end.lua: the state before, each code, the state after.
 func TestScript(t *testing.T) {
 	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
@@ -62,23 +55,23 @@ func TestScript(t *testing.T) {
 		roomtest.Ask[int](t, s.conn, "ZADD", changedKey, "1000", "u9") // its tokens have expired
 		roomtest.Ask[int](t, s.conn, "HSET", notesKey, "u9", "0 1 1")
 		isNow("a session", end("u1", "5", later))
-		same(t, "people", people(), "u11")
+		testkit.Same(t, "people", people(), "u11")
 		isNow("the same", end("u1", "5", later))
 		isNow("another whose token has expired", end("u1", "6", "1"))
-		same(t, "the note", note("u1"), "0 5 "+later+" 6 1")
+		testkit.Same(t, "the note", note("u1"), "0 5 "+later+" 6 1")
 		isNow("a third", end("u1", "7", later))
-		same(t, "the note", note("u1"), "0 5 "+later+" 7 "+later)
-		same(t, "one more", end("u1", "8", later), int64(tooManySessions))
-		same(t, "the note", note("u1"), "0 5 "+later+" 7 "+later)
+		testkit.Same(t, "the note", note("u1"), "0 5 "+later+" 7 "+later)
+		testkit.Same(t, "one more", end("u1", "8", later), int64(tooManySessions))
+		testkit.Same(t, "the note", note("u1"), "0 5 "+later+" 7 "+later)
 		all := end("u1", "", "0")
 		isNow("all", all)
-		same(t, "the note", note("u1"), fmt.Sprint(all))
+		testkit.Same(t, "the note", note("u1"), fmt.Sprint(all))
 		isNow("a session after that", end("u1", "8", later))
-		same(t, "the note", note("u1"), fmt.Sprint(all)+" 8 "+later)
+		testkit.Same(t, "the note", note("u1"), fmt.Sprint(all)+" 8 "+later)
 		isNow("an operator", end("o1", "", "0"))
-		same(t, "one more", end("u2", "5", later), int64(tooManyPeople))
-		same(t, "all of one more", end("u2", "", "0"), int64(tooManyPeople))
-		same(t, "people", people(), "o1 u12")
+		testkit.Same(t, "one more", end("u2", "5", later), int64(tooManyPeople))
+		testkit.Same(t, "all of one more", end("u2", "", "0"), int64(tooManyPeople))
+		testkit.Same(t, "people", people(), "o1 u12")
 		for _, key := range []string{changedKey, notesKey} {
 			if left := roomtest.Ask[int](t, s.conn, "PTTL", key); left < 1 || left > 60_000 {
 				t.Errorf("%s lives for %d ms", key, left)
@@ -90,7 +83,7 @@ func TestScript(t *testing.T) {
 // A session ends alone, on every server, also on one that begins later; all sessions end with those of
 // before only. What has expired is forgotten.
 func TestEnds(t *testing.T) {
-	same(t, "questions within the promised second", int(time.Second/hearPace), 4)
+	testkit.Same(t, "questions within the promised second", int(time.Second/hearPace), 4)
 	redis := roomtest.Of(redistest.New(t))
 	one, other := run(t, redis), run(t, redis)
 	before := expiry()
@@ -118,9 +111,9 @@ func TestEnds(t *testing.T) {
 			}
 		}
 		s.ended.sweep(before - 1)
-		same(t, "before they expire", s.IsEnded(User(7), 1, before), true)
+		testkit.Same(t, "before they expire", s.IsEnded(User(7), 1, before), true)
 		s.ended.sweep(after + 2)
-		same(t, "what is kept", s.ended.shards[7].Load() == nil && s.ended.shards[8].Load() == nil, true)
+		testkit.Same(t, "what is kept", s.ended.shards[7].Load() == nil && s.ended.shards[8].Load() == nil, true)
 	}
 }
 
@@ -131,15 +124,15 @@ func TestTooManySessions(t *testing.T) {
 	for session := range uint32(sessionsMax) {
 		testkit.Must(t, s.End(User(7), session, before))
 	}
-	same(t, "another session", s.IsEnded(User(7), 99, before), false)
+	testkit.Same(t, "another session", s.IsEnded(User(7), 99, before), false)
 	testkit.Must(t, s.End(User(7), sessionsMax, before))
-	same(t, "another session", s.IsEnded(User(7), 99, before), true)
-	same(t, "another user", s.IsEnded(User(8), 99, before), false)
+	testkit.Same(t, "another session", s.IsEnded(User(7), 99, before), true)
+	testkit.Same(t, "another user", s.IsEnded(User(8), 99, before), false)
 	after := expiry()
 	testkit.Must(t, s.End(User(7), 100, after))
-	same(t, "the next session", s.IsEnded(User(7), 100, after), true)
-	same(t, "the one after that", s.IsEnded(User(7), 101, after), false)
-	same(t, "what is kept", len((*s.ended.shards[7].Load())[User(7)].single), 1)
+	testkit.Same(t, "the next session", s.IsEnded(User(7), 100, after), true)
+	testkit.Same(t, "the one after that", s.IsEnded(User(7), 101, after), false)
+	testkit.Same(t, "what is kept", len((*s.ended.shards[7].Load())[User(7)].single), 1)
 }
 
 // Who has a place may end more; who has none may not, and his sessions go on.
@@ -155,7 +148,7 @@ func TestTooManyPeople(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	same(t, "the session", s.IsEnded(Operator(1), 1, before), false)
+	testkit.Same(t, "the session", s.IsEnded(Operator(1), 1, before), false)
 }
 
 // fill lets the users with these ids end all sessions at one moment. It does so in steps: a busy machine
@@ -205,14 +198,14 @@ func TestRedisAway(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	same(t, "the known end", s.IsEnded(User(7), 1, before), true)
-	same(t, "another", s.IsEnded(User(7), 2, before), false)
+	testkit.Same(t, "the known end", s.IsEnded(User(7), 1, before), true)
+	testkit.Same(t, "another", s.IsEnded(User(7), 2, before), false)
 	server.Restart(t)
 	testkit.Until(t, "connection", s.Up)
 	testkit.Must(t, s.End(User(7), 2, before))
 	restarted := run(t, roomtest.Of(server))
 	testkit.Until(t, "the ends of before", func() bool { return restarted.IsEnded(User(7), 2, before) })
-	same(t, "the known end", restarted.IsEnded(User(7), 1, before), true)
+	testkit.Same(t, "the known end", restarted.IsEnded(User(7), 1, before), true)
 }
 
 // An answer that was on its way while this process noted an end does not undo it.
@@ -221,11 +214,11 @@ func TestOlderAnswer(t *testing.T) {
 	now := int64(1000)
 	s.ended.add(map[Holder]ends{7: {single: []single{{1, 2000}, {2, 2000}}}}, now)
 	s.ended.add(map[Holder]ends{7: {single: []single{{1, 2000}}}}, now)
-	same(t, "the later end", s.IsEnded(7, 2, 2000), true)
+	testkit.Same(t, "the later end", s.IsEnded(7, 2, 2000), true)
 	s.ended.add(map[Holder]ends{7: {all: 2500}}, now)
 	s.ended.add(map[Holder]ends{7: {single: []single{{1, 2000}}}}, now)
-	same(t, "the end of all", s.IsEnded(7, 9, 2500), true)
-	same(t, "what is kept", len((*s.ended.shards[7].Load())[7].single), 0)
+	testkit.Same(t, "the end of all", s.IsEnded(7, 9, 2500), true)
+	testkit.Same(t, "what is kept", len((*s.ended.shards[7].Load())[7].single), 0)
 }
 
 // The token of each moment of a second ends; a lifetime need not be whole seconds.
