@@ -38,7 +38,7 @@ func (r sessionsCalls) endSessions(ctx *fasthttp.RequestCtx, _ Call) {
 	r.end(ctx, c.session, r.sessions.EndAll)
 }
 
-// end ends something of the caller, as often as the rate of logouts lets him.
+// end ends one or all sessions of the caller, as often as the rate of logouts allows.
 func (r sessionsCalls) end(ctx *fasthttp.RequestCtx, login session, end func(sessions.Holder) error) {
 	who := limits.Who{ID: login.user}
 	if r.isRefused(ctx, limits.Logout, who) {

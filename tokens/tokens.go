@@ -80,7 +80,7 @@ func New(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 }
 
 // AppendAccess appends an access token of the user, valid before expires (whole seconds, until the year
-// 2106). The session tells his logins apart: a random number.
+// 2106). The session, a random number, tells logins apart.
 func (k *Keys) AppendAccess(dst []byte, user, session uint32, expires time.Time) []byte {
 	return k.appendUntil(dst, kindAccess, user, session, expires)
 }
