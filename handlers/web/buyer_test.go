@@ -94,7 +94,7 @@ func languageIsChosen(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
 	p.js(`document.getElementById("language").click()`) // it loads the page again
 	p.until("Chinese", `document.documentElement?.lang === "zh"`)
-	p.untilText("buy-title", "商店")
+	p.untilText("buy-title", "限时抢购")
 	p.untilText("buy-state", "抢购进行中")
 	p.fill("food-filter", "水饺")
 	p.until("one food", `[...document.querySelectorAll("#foods li")].filter((e) => !e.hidden).length === 1`)

@@ -23,17 +23,11 @@ const links = {
   poll: "Not live: looks for messages every 10 seconds",
 };
 
-const style = make("link", { rel: "stylesheet", href: "/web/chat.css" });
-const ready = new Promise((done) => { style.onload = style.onerror = done; });
-document.head.append(style);
-
-build();
-ready.then(begin);
-
 // show is called whenever the view is entered or the login changes.
 export const show = () => draw();
 
-function begin() {
+export function start() {
+  build();
   onTalk(draw);
   thread.start();
   line.start();

@@ -82,4 +82,8 @@ export function ask(title, text, act, dangerous = false) {
 }
 
 // turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
-export const turnOff = (button, off) => button.setAttribute("aria-disabled", off);
+export function turnOff(button, off) {
+  if (button.ariaDisabled !== String(off)) {
+    button.ariaDisabled = off;
+  }
+}

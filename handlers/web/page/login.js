@@ -8,7 +8,6 @@ import { say } from "./words.js";
 export function start() {
   const dialog = byId("login");
   byId("log-in").addEventListener("click", open);
-  byId("buy-log-in").addEventListener("click", open);
   byId("login-register").addEventListener("click", register);
   byId("login-cancel").addEventListener("click", () => dialog.close());
   byId("log-out").addEventListener("click", () => logOut());

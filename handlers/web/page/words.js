@@ -44,7 +44,9 @@ export function translate(root) {
       node.data = words[text];
     }
   }
-  for (const element of root.querySelectorAll("[aria-label]")) {
-    element.ariaLabel = say(element.ariaLabel);
+  for (const name of ["aria-label", "placeholder"]) {
+    for (const element of root.querySelectorAll(`[${name}]`)) {
+      element.setAttribute(name, say(element.getAttribute(name)));
+    }
   }
 }

@@ -36,6 +36,9 @@ export const words = {
   "You are logged out: root's login ends after 30 minutes without a touch.": "已退出：root 的登录在 30 分钟无操作后结束。",
   "You are logged out.": "已退出。",
 
+  "Flash sale": "限时抢购",
+  "{n} of {all} pieces left": "剩 {n} 件，共 {all} 件",
+  "This view cannot be loaded. Check your connection and try again.": "无法加载此视图，请检查网络后重试。",
   "Up to three pieces, one order for each buyer. You can fill the cart before the sale opens.":
     "每人限下一单，最多三件。开售前即可装好篮子。",
   "Cart is empty": "篮子是空的",
