@@ -90,7 +90,7 @@ func (s *Server) replyUser(ctx *fasthttp.RequestCtx, user accounts.User) {
 	b := strconv.AppendUint([]byte(`{"user_id":`), uint64(user.ID), 10)
 	b = append(append(b, `,"username":`...), name...)
 	b = append(b, `,"access_token":"`...)
-	b = s.cfg.Keys.AppendAccess(b, user.ID, timeOf(ctx).Add(s.cfg.TokenTTL))
+	b = s.appendToken(b, user.ID, timeOf(ctx))
 	replyRaw(ctx, append(b, `"}`...))
 }
 

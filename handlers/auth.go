@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -32,41 +33,58 @@ func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0
 
 // user lets users pass. The access token comes as query parameter or as header; one valid token is enough.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	user, _, ok = s.userUntil(ctx)
-	return user, ok
+	login, ok := s.userSession(ctx)
+	return login.user, ok
 }
 
-// userUntil is user and also returns when the token expires, in Unix seconds.
-func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64, ok bool) {
-	user, expires, sent := s.tokenOf(ctx)
-	if user != 0 {
-		return user, expires, true
+// session is one login, as its access token tells it.
+type session struct {
+	user, id uint32
+	expires  int64 // Unix seconds
+}
+
+// userSession is user for a caller that needs the session.
+func (s *Server) userSession(ctx *fasthttp.RequestCtx) (session, bool) {
+	login, sent := s.tokenOf(ctx)
+	if login.user != 0 {
+		return login, true
 	}
 	if sent {
 		s.logRefusedToken(ctx)
 	}
 	reply(ctx, errInvalidToken)
-	return 0, 0, false
+	return session{}, false
 }
 
-// tokenOf returns the user of a request's valid access token (0 without one), when that token expires, and
-// whether the request has sent any token.
-func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, sent bool) {
+// tokenOf returns the session of a request's valid access token (of user 0 without one), and whether the
+// request has sent any token.
+func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (login session, sent bool) {
 	now := timeOf(ctx)
 	var query []byte
 	if hasQuery(ctx) { // most clients send the header
 		query = ctx.QueryArgs().Peek("access_token")
 	}
 	if len(query) == tokens.Length {
-		if user, expires, ok := s.cfg.Keys.Access(query, now); ok && !s.isEnded(user, expires) {
-			return user, expires, true
+		if login, ok := s.sessionOf(query, now); ok {
+			return login, true
 		}
 	}
 	header := ctx.Request.Header.Peek("Access-Token")
-	if user, expires, ok := s.cfg.Keys.Access(header, now); ok && !s.isEnded(user, expires) {
-		return user, expires, true
+	if login, ok := s.sessionOf(header, now); ok {
+		return login, true
 	}
-	return 0, 0, len(query)+len(header) > 0
+	return session{}, len(query)+len(header) > 0
+}
+
+// sessionOf returns the session of a valid access token.
+func (s *Server) sessionOf(token []byte, now time.Time) (login session, ok bool) {
+	login.user, login.id, login.expires, ok = s.cfg.Keys.Access(token, now)
+	return login, ok && !s.isEnded(login.user, login.expires)
+}
+
+// appendToken appends an access token for a new session of the user.
+func (s *Server) appendToken(b []byte, user uint32, now time.Time) []byte {
+	return s.cfg.Keys.AppendAccess(b, user, rand.Uint32(), now.Add(s.cfg.TokenTTL))
 }
 
 // isEnded reports whether the user has logged out everywhere since this token was minted.

@@ -24,7 +24,7 @@ func testRefusedTokensAreLogged(t *testing.T, s *shop) {
 	log := testkit.CaptureLog(t)
 	other, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte("o"), tokens.SecretMin))
 	testkit.Must(t, err)
-	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
+	foreign := string(other.AppendAccess(nil, 2, 1, time.Now().Add(time.Hour)))
 	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
 	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
 	s.expect(t, 2, "GET", "/orders?access_token="+foreign, "", 200, "[]") // one of the two is right

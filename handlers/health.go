@@ -46,8 +46,8 @@ func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
 	if s.hasServiceToken(ctx) {
 		return true
 	}
-	user, _, _ := s.tokenOf(ctx)
-	return user == rootUser
+	login, _ := s.tokenOf(ctx)
+	return login.user == rootUser
 }
 
 // checkReady asks Redis. words is the failure with the error text of Redis, for callers who may read that;

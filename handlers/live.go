@@ -68,11 +68,11 @@ func (r liveCalls) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bo
 	if !token && !sendsServiceToken(ctx) {
 		return true
 	}
-	user, expires, ok := r.userUntil(ctx)
+	login, ok := r.userSession(ctx)
 	if !ok {
 		r.logRefusedService(ctx)
-	} else if user == rootUser {
-		viewer.Root, viewer.Until = true, expires
+	} else if login.user == rootUser {
+		viewer.Root, viewer.Until = true, login.expires
 	}
 	return ok
 }

@@ -138,7 +138,7 @@ func TestViewerUntil(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	expires := time.Now().Add(time.Hour)
-	root, user := s.keys.AppendAccess(nil, 1, expires), s.keys.AppendAccess(nil, 2, expires)
+	root, user := s.keys.AppendAccess(nil, 1, 1, expires), s.keys.AppendAccess(nil, 2, 1, expires)
 	for _, test := range []struct {
 		name, value string
 		want        live.Viewer

@@ -70,7 +70,7 @@ func (s *Server) connecting(
 
 // admit returns the user of a ticket and when it was made.
 func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
-	user, expires, ok := s.cfg.Ticket([]byte(ticket))
+	user, _, expires, ok := s.cfg.Ticket([]byte(ticket))
 	made = time.Unix(expires, 0).Add(-TicketLife)
 	switch {
 	case !ok || s.cfg.Ended != nil && s.cfg.Ended(user, made):

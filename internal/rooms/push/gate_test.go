@@ -49,8 +49,8 @@ func newCodes() chan uint32 { return make(chan uint32, 100) }
 
 func TestTicketsAndProtocols(t *testing.T) {
 	s, _ := one(t)
-	late := string(keys.AppendTicket(nil, ann, time.Now().Add(-time.Second)))
-	access := string(keys.AppendAccess(nil, ann, time.Now().Add(time.Hour)))
+	late := string(keys.AppendTicket(nil, ann, 1, time.Now().Add(-time.Second)))
+	access := string(keys.AppendAccess(nil, ann, 1, time.Now().Add(time.Hour)))
 	for _, row := range []struct {
 		name, token string
 		protobuf    bool
@@ -301,7 +301,7 @@ func TestTicketsOfTheNextSecondAreDoubted(t *testing.T) {
 	}
 	made := time.Now().Truncate(time.Second)
 	ended.Store(made.Unix() - 1)
-	next := string(keys.AppendTicket(nil, ann, made.Add(TicketLife)))
+	next := string(keys.AppendTicket(nil, ann, 1, made.Add(TicketLife)))
 	if _, _, err := s.admit(next); err != centrifugal.ErrorTokenExpired {
 		t.Errorf("a ticket of the next second: %v", err)
 	}

@@ -50,7 +50,7 @@ const (
 type Config struct {
 	Threads Threads
 	// Ticket returns the user of a ticket and its end, Unix seconds.
-	Ticket func(ticket []byte) (user uint32, expires int64, ok bool)
+	Ticket func(ticket []byte) (user, session uint32, expires int64, ok bool)
 	// Ended reports whether a user has logged out everywhere after a moment; nil: nobody does.
 	Ended func(user uint32, since time.Time) bool
 	// Heartbeat answers the RPC "presence"; nil: there is none.
