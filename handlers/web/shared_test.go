@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
-		{"visitor", visitorBuys}, {"few keys", fewKeys},
+		{"visitor", visitorBuys}, {"forgotten tap", tapIsForgotten}, {"few keys", fewKeys},
 		{"rest", restIsOrdered}, {"language", languageIsChosen}, {"size", pageIsSmall},
 		{"no chat", chatIsOff}, {"docs", docsAreAccessible}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })

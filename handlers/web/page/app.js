@@ -6,6 +6,7 @@ import { isSoon, nextChange, now, saidState, shownState } from "./clock.js";
 import { announce, byId, make, setText, tell } from "./dom.js";
 import { span } from "./format.js";
 import * as login from "./login.js";
+import { reached } from "./messages.js";
 import { follow, isAway, keepTime, known, onChange } from "./store.js";
 import { choose, language, languages, say, translate } from "./words.js";
 
@@ -164,6 +165,7 @@ for (const element of document.querySelectorAll(".for-chat")) {
 showTheme(window.themeOfChoice());
 byId("theme").addEventListener("click", () => showTheme(window.nextTheme()));
 onChange(showLink);
+onChange(() => known.link === "lost" || reached());
 onSession(showView);
 addEventListener("hashchange", () => {
   showView();

@@ -51,6 +51,11 @@ export function start() {
     const toggle = byId("cart-toggle");
     toggle.setAttribute("aria-expanded", toggle.getAttribute("aria-expanded") === "false");
   });
+  document.addEventListener("close", ({ target }) => { // of a dialog; to register goes on with the tap
+    if (!api.session && target.returnValue !== "register") {
+      wish = null;
+    }
+  }, true);
   api.onSession((session) => {
     taps = [];
     order = null;
@@ -221,6 +226,7 @@ function tapOn(button) {
   const count = Number(button.dataset.count);
   if (!api.session) {
     wish = count > 0 ? { food, count } : null;
+    byId("login").returnValue = "";
     openLogin();
   } else if (button.getAttribute("aria-disabled") !== "true") {
     tap(food, count);

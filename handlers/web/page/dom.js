@@ -28,6 +28,7 @@ export function setFigure(element, text, chars = text.length) {
 // tell shows a message. kind is good, bad or "".
 export function tell(element, kind, text) {
   element.dataset.kind = kind;
+  delete element.dataset.unreached;
   setText(element, text);
 }
 

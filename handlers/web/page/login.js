@@ -24,7 +24,7 @@ export function open() {
 }
 
 async function register() {
-  byId("login").close();
+  byId("login").close("register");
   (await import("/web/register.js")).open();
 }
 

@@ -3,13 +3,14 @@
 import { attempt } from "./attempt.js";
 import { make, setText } from "./dom.js";
 import { onTalk, talk } from "./talk.js";
+import { say } from "./words.js";
 
 export class Panel {
   // draw is called when the panel is opened, and after a change while it is open.
   constructor(id, title, draw, ...parts) {
     this.title = make("h2", { id: `${id}-title`, tabindex: "-1", autofocus: "" }, title);
     this.message = make("p", { class: "message", role: "alert" });
-    const close = make("button", { type: "button" }, "Close");
+    const close = make("button", { type: "button" }, say("Close"));
     this.dialog = make("dialog", { id, class: "panel", "aria-labelledby": `${id}-title` }, this.title, ...parts,
       this.message, make("div", { class: "buttons" }, close));
     this.draw = draw;
