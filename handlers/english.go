@@ -79,6 +79,7 @@ var english = map[string]string{
 	"CLOSES_IN_PAST":                "The closing time is over; to close at once, send the state closed.",
 	"INVALID_ADD":                   "A restock adds or takes back 1 to 1000000000 pieces.",
 	"ACCOUNT_CLOSED":                "The account is closed.",
+	"INVALID_SIZE":                  "A size is a whole number from 1 to 65536.",
 	"INTERNAL_ERROR":                "The server has failed.",
 }
 

@@ -12,11 +12,11 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Times of the keystroke-level model (Card, Moran and Newell, 1980), in seconds, for somebody who types slowly:
-// to point at a thing, to press a key, and to think before each step.
+// Times of the keystroke-level model (Card, Moran and Newell, 1980), in seconds, for somebody who types
+// slowly: to point at a thing, to press a key, and to think before each step.
 const pointing, pressing, thinking = 1.1, 0.5, 1.35
 
-// Who sees the shop for the first time taps a food, logs in and orders: three taps and a form, in less than 20 s.
+// Who sees the shop for the first time taps a food, logs in and orders in less than 20 s.
 func visitorBuys(t *testing.T, s *shop) {
 	p := open(t, s.Address, "")
 	p.until("the shop", `document.body.dataset.view === "buy"`)
@@ -54,7 +54,7 @@ func tapIsForgotten(t *testing.T, s *shop) {
 	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
 	p.click("#login-cancel")
 	p.logIn("user35", "pass35")
-	p.until("an empty cart", `!document.getElementById("cart-empty").hidden && !document.getElementById("cart").hidden`)
+	p.until("an empty cart", `document.getElementById("cart-empty").checkVisibility()`)
 	if text := p.js(`return document.getElementById("cart-items").textContent`); text != "" {
 		t.Errorf("the cart holds %q", text)
 	}

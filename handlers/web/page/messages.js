@@ -43,6 +43,7 @@ const texts = {
   INVALID_SALE_STATE: "There is no such state of a sale.",
   INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",
   INVALID_SECRET: "The secret is wrong.",
+  INVALID_SIZE: "There is no picture of this size.",
   INVALID_THREAD: "A conversation like this cannot be started.",
   KEY_NOT_FOUND: "This key was never hit.",
   LAST_OWNER: "A group needs an owner. Make somebody else an owner first.",

@@ -277,6 +277,7 @@ export const words = {
   "This conversation does not allow that.": "此会话不支持该操作。",
   "A conversation like this cannot be started.": "无法发起这样的会话。",
   "This message cannot be sent.": "此消息无法发送。",
+  "There is no picture of this size.": "没有这种尺寸的图片。",
   "There is no such message.": "消息不存在。",
   "The server has failed. Try again later.": "服务器出错，请稍后再试。",
   "The server does not know a field of this request. Load the page again.": "服务器不认识请求中的某个字段，请重新加载页面。",
