@@ -11,8 +11,8 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// englishWords lists what people see, or hear from a screen reader, that has a word in Latin letters. Names may
-// have them, and what is written the same in Chinese.
+// englishWords lists what people see, or hear from a screen reader, that has a word in Latin letters. Names
+// may have them, and what is written the same in Chinese.
 const englishWords = `
 	const allowed = /flashsale|English|API|JavaScript|Redis|QR|root|CSV|JSON|TOTP|UTC|p50|p99|ms\b|user\d+/gi;
 	const own = "#receipt-id, #buy-message, #cart-toggle, #messages p, code, datalist, option[value^=call]";

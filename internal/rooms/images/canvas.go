@@ -10,8 +10,8 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// canvas is a picture that is being drawn, with smooth edges. Its side has drawnSide units, of so many pixels
-// each; angles are in radians.
+// canvas is a picture that is being drawn, with smooth edges. Its side has drawnSide units, of so many
+// pixels each; angles are in radians.
 type canvas struct {
 	*image.RGBA
 	unit   float64
