@@ -67,7 +67,8 @@ func TestAccountCommand(t *testing.T) {
 	}
 	listed(`zoe@example\.com\tAT\topen`)
 	listed(`zoe@example\.com\tAT\topen`, "-name", "ZOË")
-	if out := accountCommand(t, 0, of, "list", "-after", "2147483648"); out != "" {
+	const none = "nobody has registered with an id above 2147483648\n"
+	if out := accountCommand(t, 0, of, "list", "-after", "2147483648"); out != none {
 		t.Errorf("behind the last account: %q", out)
 	}
 
