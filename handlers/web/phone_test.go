@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -140,11 +139,11 @@ func TestPhone(t *testing.T) {
 	}
 	p.shoot("shop")
 	if *figures {
-		fmt.Printf("first content %.0f ms, largest %.0f ms, foods %.0f ms, layout shift %.4f\n", m.Content,
+		t.Logf("first content %.0f ms, largest %.0f ms, foods %.0f ms, layout shift %.4f", m.Content,
 			m.Largest, m.Foods, m.Shift)
-		fmt.Printf("%d requests, %d bytes, and %d pictures\n", m.Requests, m.Bytes, m.Pictures)
-		fmt.Printf("while %d foods drain: %.0f frames a second, 95%% within %.0f ms, %d tasks over 50 ms, "+
-			"%.0f writes an event\n", foods, m.Frames, m.Late, m.Long, m.Writes)
+		t.Logf("%d requests, %d bytes, and %d pictures", m.Requests, m.Bytes, m.Pictures)
+		t.Logf("while %d foods drain: %.0f frames a second, 95%% within %.0f ms, %d tasks over 50 ms, "+
+			"%.0f writes an event", foods, m.Frames, m.Late, m.Long, m.Writes)
 	}
 }
 
