@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/sessions"
 	"flashsale/tokens"
 )
 
@@ -39,8 +40,10 @@ func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 
 // session is one login, as its access token tells it.
 type session struct {
-	user, id uint32
-	expires  int64 // Unix seconds
+	user    uint32 // 0 of operators
+	holder  sessions.Holder
+	id      uint32
+	expires int64 // Unix seconds
 }
 
 // userSession is user for a caller that needs the session.
@@ -49,37 +52,51 @@ func (s *Server) userSession(ctx *fasthttp.RequestCtx) (session, bool) {
 	if login.user != 0 {
 		return login, true
 	}
+	if x, _ := s.operatorOf(ctx); x != nil {
+		reply(ctx, errNoUsersCall)
+		return session{}, false
+	}
+	s.refuseToken(ctx, sent)
+	return session{}, false
+}
+
+// refuseToken answers a request without a valid token.
+func (s *Server) refuseToken(ctx *fasthttp.RequestCtx, sent bool) {
 	if sent {
 		s.logRefusedToken(ctx)
 	}
 	reply(ctx, errInvalidToken)
-	return session{}, false
 }
 
 // tokenOf returns the session of a request's valid access token (of user 0 without one), and whether the
 // request has sent any token.
 func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (login session, sent bool) {
 	now := timeOf(ctx)
-	var query []byte
-	if hasQuery(ctx) { // most clients send the header
-		query = ctx.QueryArgs().Peek("access_token")
-	}
+	query, header := sentTokens(ctx)
 	if len(query) == tokens.Length {
 		if login, ok := s.sessionOf(query, now); ok {
 			return login, true
 		}
 	}
-	header := ctx.Request.Header.Peek("Access-Token")
 	if login, ok := s.sessionOf(header, now); ok {
 		return login, true
 	}
 	return session{}, len(query)+len(header) > 0
 }
 
+// sentTokens returns what a request has in the places of an access token.
+func sentTokens(ctx *fasthttp.RequestCtx) (query, header []byte) {
+	if hasQuery(ctx) { // most clients send the header
+		query = ctx.QueryArgs().Peek("access_token")
+	}
+	return query, ctx.Request.Header.Peek("Access-Token")
+}
+
 // sessionOf returns the session of a valid access token.
 func (s *Server) sessionOf(token []byte, now time.Time) (login session, ok bool) {
 	login.user, login.id, login.expires, ok = s.cfg.Keys.Access(token, now)
-	return login, ok && !s.isEnded(login.user, login.expires)
+	login.holder = sessions.User(login.user)
+	return login, ok && !s.isEnded(login)
 }
 
 // appendToken appends an access token for a new session of the user.
@@ -87,35 +104,9 @@ func (s *Server) appendToken(b []byte, user uint32, now time.Time) []byte {
 	return s.cfg.Keys.AppendAccess(b, user, rand.Uint32(), now.Add(s.cfg.TokenTTL))
 }
 
-// isEnded reports whether the user has logged out everywhere since this token was minted.
-func (s *Server) isEnded(user uint32, expires int64) bool {
-	return s.accounts != nil && s.accounts.IsEnded(user, expires)
-}
-
-// root lets only the administrator pass: user 1.
-func (s *Server) root(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.rootOr(ctx, errNotAllowed)
-}
-
-// rootOr lets root pass and answers other users with the failure f.
-func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok bool) {
-	if user, ok = s.user(ctx); ok && user != rootUser {
-		reply(ctx, f)
-		return 0, false
-	}
-	return user, ok
-}
-
-// rootOrService lets root pass, and programs with the service token.
-func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.serviceOr(ctx, s.root)
-}
-
-// listsOrders is rootOrService for the list of all orders: the contract wants 401 for other users.
-func (s *Server) listsOrders(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.serviceOr(ctx, func(ctx *fasthttp.RequestCtx) (uint32, bool) {
-		return s.rootOr(ctx, errInvalidToken)
-	})
+// isEnded reports whether a session has ended before its token expires.
+func (s *Server) isEnded(login session) bool {
+	return s.sessions != nil && s.sessions.IsEnded(login.holder, login.id, login.expires)
 }
 
 // userOrService lets every user pass, and programs with the service token as user 0.
@@ -171,10 +162,10 @@ func bearerToken(value []byte) (token string, bearer bool) {
 }
 
 // logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text.
-// They are forged or expired, or another server of the sale signs with a secret that is unknown here.
+// They are forged, expired or ended, or another server of the sale signs with a secret that is unknown here.
 func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
 	if n := s.refusedTokens.Due(timeOf(ctx)); n > 0 {
-		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
+		slog.Warn("access tokens are refused: forged, expired, ended, or signed with a secret unknown here",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}
 }

@@ -154,7 +154,8 @@ func TestViewerUntil(t *testing.T) {
 		ctx.Request.Header.Set(test.name, test.value)
 		var got live.Viewer
 		ok := liveCalls{Server: s.Server}.admitViewer(&ctx, &got)
-		if !ok || got.Root != test.want.Root || got.Until != test.want.Until {
+		if !ok || got.Root != test.want.Root || got.Until != test.want.Until ||
+			(got.Ended != nil) != (got.Until != 0) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // withPage has the shop serve the page.
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
-	site, err := web.New(false, []byte("[]"))
+	site, err := web.New([]byte("[]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestPageOverTLS(t *testing.T) {
 // host that could add to the policy adds nothing.
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	site, err := web.New(true, []byte("[]"))
+	site, err := web.New([]byte("[]"), web.Chat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
 		t.Errorf("policy %q", policy)
 	}
-	if !strings.Contains(body, `<html lang="en" data-chat="on">`) {
+	if !strings.Contains(body, `<html lang="en" data-chat="on" data-operators="off" data-root="off">`) {
 		t.Error("the page does not know of the chat")
 	}
 	for _, row := range []struct{ address, host, want string }{

@@ -97,7 +97,7 @@ var stateTests = []moduleTest{
 			m.resume();
 			return m.session?.user ?? null;
 		});
-		m.logOut();
+		m.logOut("expired");
 		return resumed;`, `[null,null,null,null,null,null,null,null,2]`},
 	{"a cart changes as on the server", "cart", `
 		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
@@ -196,7 +196,7 @@ var stateTests = []moduleTest{
 			answers.push(await one, await two);
 		}
 		return answers;`, `[false,true,true,false]`},
-	{"a list of any length is split into its objects", "orders", `
+	{"a list of any length is split into its objects", "splitter", `
 		const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
 		const split = (size) => {
 			const seen = [];

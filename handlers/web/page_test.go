@@ -191,7 +191,7 @@ func TestRootPausesAndRestocks(t *testing.T) {
 	root.fill("restock-pieces", "5")
 	root.click("#restock .primary")
 	root.confirm()
-	root.untilText("operate-message", "Food 2 has 5 pieces now")
+	root.untilText("operate-message", "Spicy dumplings: 5 left now.")
 	root.click("#do-open")
 	root.confirm()
 	root.untilText("operate-message", "The sale is open")

@@ -3,6 +3,7 @@
 package web_test
 
 import (
+	"flashsale/internal/testkit"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ func TestPage(t *testing.T) {
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
+		{"sessions", sessionsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
 		{"visitor", visitorBuys}, {"forgotten tap", tapIsForgotten}, {"few keys", fewKeys},
 		{"rest", restIsOrdered}, {"language", languageIsChosen}, {"size", pageIsSmall},
@@ -164,6 +166,41 @@ func refusalsInWords(t *testing.T, s *shop) {
 	p.logIn("root", rootPassword)
 	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
 		t.Errorf("%s things are stored for root", stored)
+	}
+}
+
+// Logging out ends the session for everybody, and nothing else; the end of all ends those of other tabs too.
+func sessionsEnd(t *testing.T, s *shop) {
+	p, other := open(t, s.Address, "buy"), open(t, s.Address, "buy")
+	const token = `return (await import("/web/api.js")).session.token`
+	status := func(token string) string {
+		return p.js(fmt.Sprintf(`return (await fetch("/orders", { headers: { "Access-Token": %q } })).status`,
+			token))
+	}
+	other.logIn("user18", "pass18")
+	p.logIn("user18", "pass18")
+	before := p.js(token)
+	p.click("#log-out")
+	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
+	testkit.Until(t, "end of the token", func() bool { return status(before) == "401" })
+	if got := status(other.js(token)); got != "200" {
+		t.Errorf("the other session: %s", got)
+	}
+	p.logIn("user18", "pass18")
+	p.click("#account")
+	p.focused("own-title")
+	p.untilText("password-fixed", "cannot be changed here")
+	p.js(axe)
+	p.look("sessions")
+	p.click("#end-sessions")
+	p.confirm()
+	p.until("the form of a visitor", `document.getElementById("cart").hidden &&
+		!document.getElementById("own").open`)
+	other.click(`#foods li[data-food="4"] button[data-count="1"]`)
+	other.untilText("ended", "Your login has expired. Log in again.")
+	p.logIn("user18", "pass18")
+	if got := status(p.js(token)); got != "200" {
+		t.Errorf("a login after that: %s", got)
 	}
 }
 

@@ -54,12 +54,16 @@ type Site struct {
 	Scripts, Styles []string
 }
 
-// chatOff is where the page learns that the server has no chat: the first view then loads nothing of it.
-var chatOff, chatOn = []byte(`data-chat="off"`), []byte(`data-chat="on"`)
+// What a server may have, as the page learns it from an attribute of its document.
+const (
+	Chat      = "chat"      // people can write to each other
+	Operators = "operators" // they can log in
+	Root      = "root"      // root, user 1, may do all that operators may
+)
 
-// New reads the files that are embedded in the program. chat reports whether people can write to each other.
-// catalogue is the file catalogue.json, which tells the page what is sold.
-func New(chat bool, catalogue []byte) (*Site, error) {
+// New reads the files that are embedded in the program. catalogue is the file catalogue.json, which tells
+// the page what is sold; has are Chat, Operators and Root, or some of them.
+func New(catalogue []byte, has ...string) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
 	if err != nil {
@@ -73,8 +77,9 @@ func New(chat bool, catalogue []byte) (*Site, error) {
 		}
 		files[entry.Name()] = body
 	}
-	if chat {
-		files[Index] = bytes.Replace(files[Index], chatOff, chatOn, 1)
+	for _, name := range has {
+		off, on := []byte("data-"+name+`="off"`), []byte("data-"+name+`="on"`)
+		files[Index] = bytes.Replace(files[Index], off, on, 1)
 	}
 	var scripts, styles []string
 	files[Index], styles = inline(files[Index], styleLink, "style", files)

@@ -62,6 +62,8 @@ func (c *saleCommand) run(ctx context.Context) error {
 		return c.printLog(ctx, marker)
 	case config.SaleOrders:
 		return c.printOrders(ctx, marker)
+	case config.SaleSums:
+		return c.printSums(ctx, marker)
 	}
 	return c.change(ctx, marker)
 }

@@ -20,6 +20,9 @@ func accountCommand(t *testing.T, code int, of []string, words ...string) string
 	if got != code {
 		t.Errorf("flashsale account %q: exit code %d, want %d\n%s%s", words, got, code, stdout, stderr)
 	}
+	if code == 0 { // then the log is on stderr
+		return stdout
+	}
 	return stdout + stderr
 }
 

@@ -1,6 +1,6 @@
 // The page as a whole: which view is shown, the header, and the clock that all views share.
 
-import { isRoot, onSession } from "./api.js";
+import { may, onSession } from "./api.js";
 import * as buy from "./buy.js";
 import { isSoon, nextChange, now, saidState, shownState } from "./clock.js";
 import { announce, byId, make, setText, tell } from "./dom.js";
@@ -10,6 +10,7 @@ import { reached } from "./messages.js";
 import { follow, isAway, keepTime, known, onChange } from "./store.js";
 import { choose, language, languages, say, translate } from "./words.js";
 
+const needs = { operate: "operator", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
 const hasChat = document.documentElement.dataset.chat === "on";
 const tickEvery = 100; // ms; a countdown must not be late by more
 const loadPause = 3000; // ms until a view that could not be loaded is asked for again
@@ -59,20 +60,18 @@ function addStyle(name) {
   return new Promise((done, fail) => Object.assign(link, { onload: done, onerror: () => fail(link.remove()) }));
 }
 
-const views = { buy, live: later("live", "uplot", "views"), operate: later("operate", "views"),
-  orders: later("orders", "views"), traffic: later("traffic", "uplot", "views") };
-const publicViews = ["buy", "live"];
+const views = { buy, live: later("live", "uplot", "views"), operate: later("operate", "views", "operate"),
+  orders: later("orders", "views", "operate"), traffic: later("traffic", "uplot", "views") };
 
 if (hasChat) {
   views.chat = later("chat", "chat");
-  publicViews.push("chat");
 }
 
-const wanted = () => location.hash.replace(/^#\//, "");
+const wanted = () => location.hash.split("/")[1] ?? ""; // #/orders/<id> is the view orders
 
 function showView() {
   let name = wanted();
-  if (!(name in views) || (!isRoot() && !publicViews.includes(name))) {
+  if (!(name in views) || (name in needs && !may(needs[name]))) {
     name = "buy";
   }
   for (const other of Object.keys(views)) {
@@ -162,6 +161,7 @@ login.start();
 for (const element of document.querySelectorAll(".for-chat")) {
   element.hidden = !hasChat;
 }
+byId("login-operator").hidden = document.documentElement.dataset.operators === "off";
 showTheme(window.themeOfChoice());
 byId("theme").addEventListener("click", () => showTheme(window.nextTheme()));
 onChange(showLink);

@@ -1,6 +1,5 @@
 // The chat view: the list of threads beside the shown one. It is loaded when the view is opened first.
 
-import * as account from "./account.js";
 import { session } from "./api.js";
 import { attempt } from "./attempt.js";
 import * as contacts from "./contacts.js";
@@ -41,8 +40,7 @@ function build() {
       make("ul", { id: "threads", "aria-label": say("Conversations") }),
       button("threads-older", "Older conversations"),
       make("div", { id: "chat-own" }, nameForm("talk-form", say("Write to"), say("Start"), write),
-        make("div", { class: "buttons" }, button("new-group", "New group"), button("open-contacts", "Contacts"),
-          button("open-account", "Account")),
+        make("div", { class: "buttons" }, button("new-group", "New group"), button("open-contacts", "Contacts")),
         make("label", { class: "check" },
           make("input", { id: "visible", type: "checkbox" }), say("Others see when I am online"))),
       make("div", { id: "chat-welcome", class: "welcome-chat" },
@@ -53,7 +51,6 @@ function build() {
     thread.build()));
   byId("new-group").addEventListener("click", group.open);
   byId("open-contacts").addEventListener("click", contacts.open);
-  byId("open-account").addEventListener("click", account.open);
   byId("thread-people").addEventListener("click", showPeople);
   byId("threads-older").addEventListener("click", () => attempt(readOlder()));
   byId("visible").addEventListener("change", (event) => attempt(setVisible(event.target.checked)));

@@ -1,6 +1,6 @@
 // The live view: what anybody may see of the sale.
 
-import { isRoot } from "./api.js";
+import { may } from "./api.js";
 import { chart } from "./charts.js";
 import { nextChange, now, saidState, shownState } from "./clock.js";
 import { bars, byId, make, setFigure, setText } from "./dom.js";
@@ -40,7 +40,7 @@ export function show(known) {
     showState(known.sale);
     showSale(known.sale);
   }
-  const top = isRoot() ? known.top : null;
+  const top = may("viewer") ? known.top : null;
   byId("top-card").hidden = !top;
   bars(byId("top-keys"), (top ?? []).map(({ key, hits }) => [key, hits]), number);
   if (byId("view-live").hidden) {
@@ -49,7 +49,7 @@ export function show(known) {
   showPace(known);
   showStock(known);
   if (known.pace) {
-    const refused = refusals(refusedByCode(), isRoot());
+    const refused = refusals(refusedByCode(), may("viewer"));
     byId("no-refusals").hidden = refused.length > 0;
     bars(byId("refusals"), refused, number);
   }

@@ -1,6 +1,6 @@
-// What root may do with a message in the sale room.
+// What operators may do with a message in the sale room.
 
-import { call, isRoot } from "./api.js";
+import { call, may } from "./api.js";
 import { byId, make, setText } from "./dom.js";
 import { attempt } from "./attempt.js";
 import { nameOf, talk } from "./talk.js";
@@ -11,9 +11,9 @@ const muteSeconds = 3600;
 let dialog = null;
 
 // mayModerate reports whether the user may do something with the messages of the shown thread.
-export const mayModerate = () => isRoot() && talk.open?.thread_id === talk.room?.thread_id;
+export const mayModerate = () => may("operator") && talk.open?.thread_id === talk.room?.thread_id;
 
-// moderate asks root what to do with a message, and does it.
+// moderate asks what to do with a message, and does it.
 export function moderate(message) {
   dialog ??= build();
   const isPinned = talk.room.pinned?.id === message.id;

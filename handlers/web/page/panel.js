@@ -1,8 +1,10 @@
-// The dialogs of the chat: each has a title, a place for what went wrong, and a way out. They end with the login.
+// The dialogs of the account and of the chat: each has a title, a place for what went wrong, and a way out. They end
+// with the login.
 
+import { onSession, session } from "./api.js";
 import { attempt } from "./attempt.js";
 import { make, setText } from "./dom.js";
-import { onTalk, talk } from "./talk.js";
+import { onTalk } from "./talk.js";
 import { say } from "./words.js";
 
 export class Panel {
@@ -15,7 +17,9 @@ export class Panel {
       this.message, make("div", { class: "buttons" }, close));
     this.draw = draw;
     close.addEventListener("click", () => this.dialog.close());
-    onTalk(() => this.dialog.open && this.redraw());
+    for (const on of [onTalk, onSession]) {
+      on(() => this.dialog.open && this.redraw());
+    }
     document.body.append(this.dialog);
   }
 
@@ -28,7 +32,7 @@ export class Panel {
   }
 
   redraw() {
-    if (talk.user) {
+    if (session) {
       this.draw();
     } else {
       this.dialog.close();

@@ -1,7 +1,7 @@
 // What the page knows of the sale, as told by GET /live. The views read it; only this module changes it.
 
 import { learn, now } from "./clock.js";
-import { isRoot, logOut, onSession, request, session } from "./api.js";
+import { logOut, may, onSession, request, tokenHeader } from "./api.js";
 import { Stream } from "./sse.js";
 
 const historySeconds = 600;
@@ -17,7 +17,7 @@ export const known = {
   orders: [], // in each of them
   pace: null, // the last second
   refused: [], // {t, refused} of the last minute
-  top: null, // most-hit keys, for root
+  top: null, // most-hit keys, for operators
   link: "connecting", // or live, lost, off
   saleFrom: 0, // the second at which another sale was seen to begin, Unix; 0 for none
   retryAt: 0, // of a link that is lost, by performance.now()
@@ -130,7 +130,7 @@ function linkChanged(link, delay = 0, status = 0) {
   known.link = status === 404 ? "off" : link;
   known.retryAt = performance.now() + delay;
   if (status === 401) {
-    logOut("expired"); // root's token
+    logOut("expired"); // an operator's token
   } else if (link === "lost" && !isAway()) {
     setTimeout(readSale, Math.random() * delay);
   }
@@ -148,15 +148,16 @@ export function refusedByCode() {
   return Object.entries(sums).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
 }
 
-// follow begins to read the stream. Root sees more of it; so it begins anew when root comes or goes.
+// follow begins to read the stream. Operators see more of it; so it begins anew when one comes or goes.
 export function follow() {
-  const headers = () => (isRoot() ? { "Access-Token": session.token } : {});
+  const headers = () => (may("viewer") ? tokenHeader() : {});
   const stream = new Stream("/live", headers, take, linkChanged);
-  let asRoot = isRoot();
+  let seesAll = may("viewer");
   onSession(() => {
-    if (asRoot !== isRoot()) {
-      asRoot = isRoot();
+    if (seesAll !== may("viewer")) {
+      seesAll = may("viewer");
       known.top = null;
+      changed();
       stream.start();
     }
   });

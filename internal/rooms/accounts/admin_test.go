@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx"
@@ -97,19 +98,17 @@ func testList(t *testing.T, a *Accounts) {
 
 func TestReset(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
+		ended := a.cfg.noteEnds(func(uint32) error { return nil })
 		u := a.join(t, "Alice")
-		before := time.Now().Add(a.cfg.TokenTTL).Unix()
 		testkit.Must(t, a.Reset(u.ID, []byte("a new password")))
-		if !a.IsEnded(u.ID, before) {
-			t.Error("a token of before is still valid")
-		}
+		same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		_, err := a.Authenticate("alice", []byte("password of Alice"))
-		wants(t, "the lost password", err, ErrWrongPassword)
+		wants(t, "the lost password", err, credentials.ErrWrongPassword)
 		got, err := a.Authenticate("alice", []byte("a new password"))
 		if err != nil || got != u {
 			t.Errorf("the new password: %v, %v", got, err)
 		}
-		wants(t, "a short password", a.Reset(u.ID, []byte("short")), ErrBadPassword)
+		wants(t, "a short password", a.Reset(u.ID, []byte("short")), credentials.ErrBadPassword)
 		wants(t, "a user of the catalogue", a.Reset(2, []byte("a new password")), ErrCatalogueUser)
 		wants(t, "nobody", a.Reset(u.ID+1, []byte("a new password")), ErrNoUser)
 	})
@@ -119,13 +118,13 @@ func TestReset(t *testing.T) {
 // others noted.
 func TestClose(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
+		ended := a.cfg.noteEnds(func(uint32) error { return nil })
 		u := a.join(t, "Alice")
 		friend := a.join(t, "friend")
 		testkit.Must(t, a.put(u.ID, Contact{User: friend.ID, Blocked: true}))
 		testkit.Must(t, a.put(u.ID, Contact{User: 2, Nickname: "two"}))
 		testkit.Must(t, a.put(friend.ID, Contact{User: u.ID, Blocked: true}))
 		begin := time.Now().Add(-time.Millisecond)
-		until := time.Now().Add(a.cfg.TokenTTL).Unix()
 		var closed time.Time
 		for range 2 {
 			testkit.Must(t, a.Close(u.ID))
@@ -136,15 +135,13 @@ func TestClose(t *testing.T) {
 			}
 			closed = found[0].Closed
 		}
-		if !a.IsEnded(u.ID, until) || a.IsEnded(friend.ID, until) {
-			t.Error("not the tokens of the one user have ended")
-		}
+		same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		for _, password := range []string{"password of Alice", ""} {
 			_, err := a.Authenticate("Alice", []byte(password))
-			wants(t, "login", err, ErrWrongPassword)
+			wants(t, "login", err, credentials.ErrWrongPassword)
 		}
 		wants(t, "change of the password", a.SetPassword(u.ID, []byte("password of Alice"), []byte("password")),
-			ErrWrongPassword)
+			credentials.ErrWrongPassword)
 		wants(t, "reset", a.Reset(u.ID, []byte("password")), ErrClosed)
 		_, err := a.Register("ALICE", []byte("password"), "")
 		wants(t, "the name", err, ErrNameTaken)
@@ -192,7 +189,7 @@ func TestResetScript(t *testing.T) {
 func TestCloseBesideReset(t *testing.T) {
 	cfg := config(roomtest.Redis(t))
 	var a *Accounts
-	cfg.Hash = func(password, salt []byte) ([hashBytes]byte, error) {
+	cfg.Hash = func(password, salt []byte) ([32]byte, error) {
 		if string(password) == "a new password" {
 			testkit.Must(t, a.Close(firstID))
 		}
@@ -202,7 +199,7 @@ func TestCloseBesideReset(t *testing.T) {
 	u := a.join(t, "Alice")
 	wants(t, "reset", a.Reset(u.ID, []byte("a new password")), ErrClosed)
 	_, err := a.Authenticate("Alice", []byte("a new password"))
-	wants(t, "login", err, ErrWrongPassword)
+	wants(t, "login", err, credentials.ErrWrongPassword)
 }
 
 // Without Redis each call of the operator fails.

@@ -1,6 +1,7 @@
-package accounts
+package credentials
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -83,6 +84,25 @@ func TestHasherWithoutTime(t *testing.T) {
 	})
 }
 
+// fastHash takes the place of Argon2id where a test hashes much.
+func fastHash(password, salt []byte) ([hashBytes]byte, error) {
+	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
+}
+
+func wants(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
 const testSalt = "0123456789abcdef"
 
 func wantsHash(t *testing.T, h *Hasher) {
@@ -96,11 +116,11 @@ func wantsHash(t *testing.T, h *Hasher) {
 // A stored hash is only its password's; without an account, and with a wrong password, as much is hashed.
 func TestCheck(t *testing.T) {
 	var hashed atomic.Int64
-	q := newQueue(func(password, salt []byte) ([hashBytes]byte, error) {
+	q := NewQueue(func(password, salt []byte) ([hashBytes]byte, error) {
 		hashed.Add(1)
 		return fastHash(password, salt)
 	})
-	stored, err := q.make([]byte("password"))
+	stored, err := q.Make([]byte("password"))
 	testkit.Must(t, err)
 	for _, test := range []struct {
 		stored, password string
@@ -110,10 +130,10 @@ func TestCheck(t *testing.T) {
 		{nobody, "password", ErrWrongPassword},
 	} {
 		before := hashed.Load()
-		wants(t, test.stored+" "+test.password, q.check(test.stored, []byte(test.password)), test.want)
+		wants(t, test.stored+" "+test.password, q.Check(test.stored, []byte(test.password)), test.want)
 		same(t, "hashes", hashed.Load()-before, int64(1))
 	}
-	if err := q.check("$2b$10$x", []byte("password")); err == nil || errors.Is(err, ErrWrongPassword) {
+	if err := q.Check("$2b$10$x", []byte("password")); err == nil || errors.Is(err, ErrWrongPassword) {
 		t.Errorf("another hash: %v", err)
 	}
 }
@@ -124,7 +144,7 @@ func TestQueueIsBounded(t *testing.T) { synctest.Test(t, testQueueIsBounded) }
 func testQueueIsBounded(t *testing.T) {
 	var now, most atomic.Int64
 	hold := make(chan struct{})
-	q := newQueue(func([]byte, []byte) (hash [hashBytes]byte, err error) {
+	q := NewQueue(func([]byte, []byte) (hash [hashBytes]byte, err error) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -135,19 +155,19 @@ func testQueueIsBounded(t *testing.T) {
 	var running sync.WaitGroup
 	for range waitingNew {
 		running.Go(func() {
-			if _, err := q.make(nil); err != nil {
+			if _, err := q.Make(nil); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	synctest.Wait()
-	_, err := q.make(nil)
+	_, err := q.Make(nil)
 	wants(t, "one new password more", err, ErrBusy)
 	for range waitingMax - waitingNew {
-		running.Go(func() { wants(t, "login", q.check("", nil), ErrWrongPassword) })
+		running.Go(func() { wants(t, "login", q.Check("", nil), ErrWrongPassword) })
 	}
 	synctest.Wait()
-	wants(t, "one login more", q.check("", nil), ErrBusy)
+	wants(t, "one login more", q.Check("", nil), ErrBusy)
 	close(hold)
 	running.Wait()
 	same(t, "hashes at once", most.Load(), int64(1))

@@ -1,0 +1,61 @@
+package operators
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/pquerna/otp/hotp"
+
+	"flashsale/internal/credentials"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
+	"flashsale/redisx/pipeline"
+)
+
+// fastHash takes the place of Argon2id.
+func fastHash(password, salt []byte) ([32]byte, error) {
+	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
+}
+
+// operator makes an operator with the password "password of <name>".
+func operator(tb testing.TB, number uint32, name string, role Role) Operator {
+	tb.Helper()
+	hash, err := credentials.NewQueue(fastHash).Make([]byte("password of " + name))
+	testkit.Must(tb, err)
+	return Operator{Number: number, Name: name, Role: role, Password: hash}
+}
+
+// run makes a room with a list that runs until the test ends.
+func run(tb testing.TB, redis pipeline.Config, list ...Operator) *Operators {
+	tb.Helper()
+	testkit.KeepLog(tb)
+	o := New(Config{Redis: redis, List: list, Hash: fastHash})
+	testkit.Background(tb, o.Run)
+	testkit.Until(tb, "connection", o.Up)
+	return o
+}
+
+// step is the step of the clock of Redis.
+func (o *Operators) step(tb testing.TB) int64 {
+	tb.Helper()
+	seconds, err := strconv.ParseInt(roomtest.Ask[[]string](tb, o.redis, "TIME")[0], 10, 64)
+	testkit.Must(tb, err)
+	return seconds / stepSeconds
+}
+
+// codeOf is the code of a step.
+func codeOf(tb testing.TB, x *Operator, step int64) string {
+	tb.Helper()
+	code, err := hotp.GenerateCode(x.TOTP, uint64(step))
+	testkit.Must(tb, err)
+	return code
+}
+
+func wants(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
