@@ -242,7 +242,8 @@ func (p *tab) logIn(name, password string) {
 	p.fill("login-password", password)
 	p.click("#login-form .primary")
 	p.untilText("account", name)
-	p.until("the view after the login", `!document.getElementById("view-" + location.hash.split("/")[1]).hidden`)
+	p.until("the view after the login",
+		`!document.getElementById("view-" + location.hash.split("/")[1]).hidden`)
 }
 
 // confirm confirms a dangerous act.
