@@ -134,6 +134,7 @@ var (
 	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
 	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
 	errHistory           = newFailure(503, "HISTORY_UNAVAILABLE", "暂时无法读取较早的消息")
+	errBadSize           = newFailure(400, "INVALID_SIZE", "size 须为1至65536的整数")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -154,7 +155,7 @@ var failures = []*failure{
 	errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
-	errRepeated, errNoMessage, errHistory, errInternal,
+	errRepeated, errNoMessage, errHistory, errBadSize, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.

@@ -242,6 +242,8 @@ func (p *tab) logIn(name, password string) {
 	p.fill("login-password", password)
 	p.click("#login-form .primary")
 	p.untilText("account", name)
+	p.until("the view after the login",
+		`!document.getElementById("view-" + location.hash.split("/")[1]).hidden`)
 }
 
 // confirm confirms a dangerous act.
@@ -261,7 +263,8 @@ func (p *tab) setTime(id, local string) {
 func (p *tab) view(name string) {
 	p.t.Helper()
 	p.click(fmt.Sprintf(`nav a[href="#/%s"]`, name))
-	p.until("view "+name, fmt.Sprintf("document.body.dataset.view === %q", name))
+	p.until("view "+name, fmt.Sprintf(`document.body.dataset.view === %[1]q &&
+		!document.getElementById("view-%[1]s").hidden`, name))
 }
 
 // shoot keeps a picture of the page, where people want to look at it.

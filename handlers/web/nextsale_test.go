@@ -58,9 +58,9 @@ func TestNextSaleOnPage(t *testing.T) {
 
 	s.nextSale(t)
 	for _, p := range []*tab{ordered, filled} {
-		p.until("an empty cart in the next sale", `
-			document.getElementById("sale-id").textContent !== "`+first+`" &&
-			!document.getElementById("cart-empty").hidden && !document.getElementById("cart-open").hidden`)
+		p.until("an empty cart in the next sale", `import("/web/store.js").then(({ known }) =>
+			known.sale.id !== "`+first+`" && !document.getElementById("cart-empty").hidden &&
+			!document.getElementById("cart-open").hidden)`)
 		p.until("steppers at zero", `document.querySelectorAll("#foods output").length === 4 &&
 			[...document.querySelectorAll("#foods output")].every((e) => e.textContent === "0")`)
 		p.untilNoText("buy-message")

@@ -60,7 +60,7 @@ func TestOperatorsOnPage(t *testing.T) {
 	p.fill("login-code", code)
 	p.click("#login-form .primary")
 	p.untilText("account", "Ann Lee (operator)")
-	p.until("the view of operators", `document.body.dataset.view === "operate"`)
+	p.until("the view of operators", `!document.getElementById("view-operate").hidden`)
 	p.accessible("operate, as an operator")
 	p.click("#do-pause")
 	p.confirm()
@@ -70,7 +70,7 @@ func TestOperatorsOnPage(t *testing.T) {
 		t.Errorf("%s things are stored for an operator", stored)
 	}
 	p.view("buy")
-	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden`)
+	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
 	p.click("#log-out")
 	p.until("nobody", `document.getElementById("account").hidden`)
 

@@ -82,6 +82,7 @@ func TestSaleOpensOnPage(t *testing.T) {
 	p.untilText("cart-items", "1 × Spicy fried rice")
 	p.until("a button that counts down", `(() => { const b = document.getElementById("order");
 		return b.disabled && /^Opens in \d\d:\d\d$/.test(b.textContent); })()`)
+	p.js(`scrollTo(0, 0)`)
 	p.shoot("cart")
 	p.js(`const button = document.getElementById("order");
 		new MutationObserver(() => { if (!button.disabled) window.opened ??= time(); }).observe(button,

@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
 		{"sessions", sessionsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
-		{"visitor", visitorBuys}, {"few keys", fewKeys},
+		{"visitor", visitorBuys}, {"forgotten tap", tapIsForgotten}, {"few keys", fewKeys},
 		{"rest", restIsOrdered}, {"language", languageIsChosen}, {"size", pageIsSmall},
 		{"no chat", chatIsOff}, {"docs", docsAreAccessible}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
@@ -134,7 +134,7 @@ func tapsAreKept(t *testing.T, s *shop) {
 // What a person does wrong is told in words, and a wrong password is not kept in the form.
 func refusalsInWords(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
-	p.until("the sale", `document.getElementById("sale-id").textContent !== "…"`)
+	p.until("the sale", `Boolean(document.body.dataset.sale)`)
 	p.js(`const send = window.fetch; window.asked = [];
 		window.fetch = async (path, options) => {
 			asked.push(path);
@@ -159,7 +159,7 @@ func refusalsInWords(t *testing.T, s *shop) {
 	p.run(chromedp.Reload())
 	p.untilText("cart-items", "1 × Spicy tofu") // a buyer's login and cart outlive a reload
 	p.click("#log-out")
-	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden`)
+	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
 	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
 		t.Errorf("%s things are stored after logging out", stored)
 	}
@@ -181,7 +181,7 @@ func sessionsEnd(t *testing.T, s *shop) {
 	p.logIn("user18", "pass18")
 	before := p.js(token)
 	p.click("#log-out")
-	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden`)
+	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
 	testkit.Until(t, "end of the token", func() bool { return status(before) == "401" })
 	if got := status(other.js(token)); got != "200" {
 		t.Errorf("the other session: %s", got)
@@ -194,7 +194,7 @@ func sessionsEnd(t *testing.T, s *shop) {
 	p.look("sessions")
 	p.click("#end-sessions")
 	p.confirm()
-	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden &&
+	p.until("the form of a visitor", `document.getElementById("cart").hidden &&
 		!document.getElementById("own").open`)
 	other.click(`#foods li[data-food="4"] button[data-count="1"]`)
 	other.untilText("ended", "Your login has expired. Log in again.")

@@ -9,11 +9,13 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 )
 
 //go:embed page
@@ -45,7 +47,12 @@ type Form struct {
 }
 
 // Site is a set of files by name.
-type Site struct{ files map[string]*File }
+type Site struct {
+	files map[string]*File
+
+	// Scripts and Styles are the hashes of those that stand in the page itself, as its policy names them.
+	Scripts, Styles []string
+}
 
 // What a server may have, as the page learns it from an attribute of its document.
 const (
@@ -68,15 +75,45 @@ func New(catalogue []byte, has ...string) (*Site, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the page: %w", err)
 		}
-		if entry.Name() == Index {
-			for _, name := range has {
-				off := []byte("data-" + name + `="off"`)
-				body = bytes.Replace(body, off, []byte("data-"+name+`="on"`), 1)
-			}
-		}
 		files[entry.Name()] = body
 	}
-	return Of(files)
+	for _, name := range has {
+		off, on := []byte("data-"+name+`="off"`), []byte("data-"+name+`="on"`)
+		files[Index] = bytes.Replace(files[Index], off, on, 1)
+	}
+	var scripts, styles []string
+	files[Index], styles = inline(files[Index], styleLink, "style", files)
+	files[Index], scripts = inline(files[Index], scriptLink, "script", files)
+	s, err := Of(files)
+	if err != nil {
+		return nil, err
+	}
+	s.Scripts, s.Styles = scripts, styles
+	return s, nil
+}
+
+// What the first paint waits for. A script of a module is not: it runs later.
+var (
+	styleLink  = regexp.MustCompile(`<link rel="stylesheet" href="/web/([\w.-]+)">`)
+	scriptLink = regexp.MustCompile(`<script src="/web/([\w.-]+)"></script>`)
+)
+
+// inline puts the linked files into the page: on a slow network they would cost another second. It returns
+// the page and the hashes of what was put in.
+func inline(page []byte, link *regexp.Regexp, element string, files map[string][]byte) ([]byte, []string) {
+	var hashes []string
+	whole := link.ReplaceAllFunc(page, func(tag []byte) []byte {
+		body := files[string(link.FindSubmatch(tag)[1])]
+		hashes = append(hashes, Hash(body))
+		return fmt.Appendf(nil, "<%[1]s>%[2]s</%[1]s>", element, body)
+	})
+	return whole, hashes
+}
+
+// Hash is how a policy names a script or a style sheet that stands in a page.
+func Hash(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Of makes a Site of files by name. Their bodies must not change any more.

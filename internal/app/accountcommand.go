@@ -100,17 +100,35 @@ func (c *accountCommand) list(ctx context.Context) error {
 		}
 		return c.print(found)
 	}
+	found := false
 	for after := uint32(c.cfg.After); ctx.Err() == nil; {
 		page, next, err := c.accounts.List(after, accounts.ListMax)
 		if err == nil {
 			err = c.print(page)
 		}
-		if err != nil || next == 0 {
+		if err != nil {
 			return err
+		}
+		found = found || len(page) > 0
+		if next == 0 && !found {
+			return c.tellNone()
+		}
+		if next == 0 {
+			return nil
 		}
 		after = next
 	}
 	return ctx.Err()
+}
+
+// tellNone tells a person why the list is empty. A program that reads the list gets no line.
+func (c *accountCommand) tellNone() error {
+	text := "nobody has registered"
+	if c.cfg.After > 0 {
+		text += fmt.Sprintf(" with an id above %d", c.cfg.After)
+	}
+	_, err := fmt.Fprintln(c.stderr, text)
+	return err
 }
 
 // print prints a line for each account.

@@ -85,6 +85,8 @@ const (
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
+		"-app-prot": "flag provided but not defined: -app-prot; did you mean -app-port? (-h lists all " +
+			"flags)",
 		"-nonsense":                   "flag provided but not defined: -nonsense (-h lists all flags)",
 		"-workers":                    "flag needs an argument: -workers (-h lists all flags)",
 		"-workers many":               `-workers is "many"; it must be a whole number`,

@@ -1,11 +1,13 @@
 // Charts, by uPlot, in the colours of the page's theme.
 
+import "./uplot.js";
+
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const charts = new Set();
 
 // redraw paints all charts again, in the colours that hold now.
 export const redraw = () => charts.forEach((chart) => chart.redraw(false, true));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+document.addEventListener("theme", redraw);
 
 // whole labels only the whole numbers of an axis.
 const whole = (_, splits) => splits.map((n) => {

@@ -3,7 +3,7 @@
 import { may } from "./api.js";
 import { chart } from "./charts.js";
 import { nextChange, now, saidState, shownState } from "./clock.js";
-import { announce, bars, byId, make, setFigure, setText } from "./dom.js";
+import { bars, byId, make, setFigure, setText } from "./dom.js";
 import { latency, number, span, time } from "./format.js";
 import { nameOf } from "./goods.js";
 import { refusals } from "./messages.js";
@@ -23,7 +23,6 @@ const scopes = {
 };
 
 let paceChart = null;
-let lastState = "";
 
 export function start() {
   onChange(show);
@@ -60,19 +59,11 @@ function showState(sale) {
   const at = now();
   const state = shownState(sale, at);
   const next = nextChange(sale, at);
-  const name = say(names[state] ?? state);
-  setText(byId("state"), name);
+  setText(byId("state"), say(names[state] ?? state));
   byId("state").dataset.state = state;
   setText(byId("headline"), next && state !== "sold-out" ? next.what : saidState(sale, at));
   setText(byId("countdown"), next ? span(next.at - at) : "");
   byId("countdown").hidden = !next;
-  if (state !== lastState) {
-    if (lastState !== "") {
-      announce(saidState(sale, at));
-    }
-    lastState = state;
-    document.title = `${name} · flashsale`;
-  }
 }
 
 function showSale(sale) {

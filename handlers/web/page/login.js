@@ -8,7 +8,6 @@ import { say } from "./words.js";
 export function start() {
   const dialog = byId("login");
   byId("log-in").addEventListener("click", open);
-  byId("buy-log-in").addEventListener("click", open);
   byId("login-register").addEventListener("click", register);
   byId("login-operator").addEventListener("click", () => become(!asOperator));
   byId("login-cancel").addEventListener("click", () => dialog.close());
@@ -49,7 +48,7 @@ export function open() {
 }
 
 async function register() {
-  byId("login").close();
+  byId("login").close("register");
   (await import("/web/register.js")).open();
 }
 

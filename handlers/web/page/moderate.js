@@ -4,6 +4,7 @@ import { call, may } from "./api.js";
 import { byId, make, setText } from "./dom.js";
 import { attempt } from "./attempt.js";
 import { nameOf, talk } from "./talk.js";
+import { say } from "./words.js";
 
 const muteSeconds = 3600;
 
@@ -16,9 +17,9 @@ export const mayModerate = () => may("operator") && talk.open?.thread_id === tal
 export function moderate(message) {
   dialog ??= build();
   const isPinned = talk.room.pinned?.id === message.id;
-  setText(byId("moderate-title"), `Message of ${nameOf(message.user_id)}`);
+  setText(byId("moderate-title"), say("Message of {name}", { name: nameOf(message.user_id) }));
   setText(byId("moderate-text"), message.content);
-  setText(byId("moderate-pin"), isPinned ? "Unpin" : "Pin");
+  setText(byId("moderate-pin"), say(isPinned ? "Unpin" : "Pin"));
   dialog.returnValue = "";
   dialog.onclose = () => {
     const act = acts[dialog.returnValue];
@@ -36,7 +37,7 @@ const acts = {
 };
 
 function build() {
-  const button = (value, text, attributes = {}) => make("button", { value, ...attributes }, text);
+  const button = (value, text, attributes = {}) => make("button", { value, ...attributes }, say(text));
   const made = make("dialog", { id: "moderate", "aria-labelledby": "moderate-title",
     "aria-describedby": "moderate-text" }, make("form", { method: "dialog" },
     make("h2", { id: "moderate-title" }), make("p", { id: "moderate-text", class: "quote" }),
