@@ -85,7 +85,7 @@ func TestOperatorsOnPage(t *testing.T) {
 		acts := p.js(`return [...document.querySelectorAll("main button")].filter((b) => b.checkVisibility())
 			.filter((b) => !b.closest("#traffic-top, thead")).map((b) => b.textContent)
 			.filter((text) => !/^(Read again|Stop|Previous|Next|Refresh)$/.test(text))
-			.filter((text) => !/^(Search|All orders|Sums as CSV)$/.test(text)).join()`)
+			.filter((text) => !/^(Search|All orders|Sums as CSV|Show on a wall)$/.test(text)).join()`)
 		if acts != "" {
 			t.Errorf("%s has for a viewer: %s", view, acts)
 		}

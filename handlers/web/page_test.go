@@ -31,7 +31,7 @@ func TestBenchOnPage(t *testing.T) {
 		`JSON.stringify([...document.querySelectorAll("#stock li")].map((e) => Number(e.dataset.left))) === %q`,
 		text))
 	p.until("all orders in the curve", fmt.Sprintf(`import("/web/store.js").then((m) =>
-		m.known.orders.reduce((a, b) => a + b, 0) >= %d)`, orders))
+		m.known.curve.points.reduce((a, b) => a + b.orders, 0) >= %d)`, orders))
 	p.untilText("orders", "1,200")
 	p.untilText("sold", p.js(fmt.Sprintf("return (%d).toLocaleString('en-GB')", sold)))
 	drawn := eval[bool](p, `(() => { const c = document.querySelector("#pace-chart canvas");

@@ -270,7 +270,9 @@ func figuresFit(t *testing.T, s *shop) {
 			const tell = (event, data) => take({ event, data: JSON.stringify(data) });
 			tell("sale", { ...known.sale, pieces_left: 98765432, pieces_sold: 1000000, orders: 100000 });
 			tell("stock", { left: [1000, 10000, 100000, 0] });
-			tell("pace", { t: Math.floor(Date.now() / 1000) + 1, orders: 123456, p50_ms: 4900, p99_ms: 9999,
+			tell("pace", { t: Math.floor(Date.now() / 1000) + 1, orders: 123456, refused: {},
+				servers: 1, servers_of: 1, p99_1s_ms: 0,
+				p50_ms: 4900, p99_ms: 9999,
 				connections: 100000, redis: "away", ledger_lag: 1000000 });
 			await new Promise(requestAnimationFrame);
 			return [...document.querySelectorAll(".tile dd, .cells b")].filter((e) => {

@@ -39,8 +39,9 @@ type part struct {
 	run  func(context.Context) error
 
 	// Called in the supervisor.
-	reloaded func(*opening) // after SIGHUP, when the workers serve this opening
-	followed func(*opening) // when the workers serve the next sale
+	reloaded func(*opening)                           // after SIGHUP, when the workers serve this opening
+	followed func(*opening)                           // when the workers serve the next sale
+	changed  func(sale string, log []redisx.LogEntry) // gets what is new in the log of the sale
 	figures  ops.Room
 
 	// Used in a worker.

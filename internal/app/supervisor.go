@@ -192,10 +192,10 @@ func (s *supervisor) open(ctx context.Context, read map[string]any) (workers sup
 	}
 	sale.Address, sale.PushAddress, sale.Desk = s.address(), s.processes.Address(pushRole), s.desk.address()
 	s.sale.Store(sale)
-	if err := s.keepRooms(ctx); err != nil {
+	if s.follower, err = redisx.Follow(ctx, s.store.redis, sale.Sale); err != nil {
 		return nil, err
 	}
-	if s.follower, err = redisx.Follow(ctx, s.store.redis, sale.Sale); err != nil {
+	if err := s.keepRooms(ctx); err != nil {
 		return nil, err
 	}
 	if workers, err = sale.pack(); err != nil {

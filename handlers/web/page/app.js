@@ -8,6 +8,7 @@ import { span } from "./format.js";
 import * as login from "./login.js";
 import { reached } from "./messages.js";
 import { follow, isAway, keepTime, known, onChange } from "./store.js";
+import * as wall from "./wall.js";
 import { choose, language, languages, say, translate } from "./words.js";
 
 const needs = { operate: "operator", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
@@ -67,7 +68,8 @@ if (hasChat) {
   views.chat = later("chat", "chat");
 }
 
-const wanted = () => location.hash.split("/")[1] ?? ""; // #/orders/<id> is the view orders
+// #/orders/<id> is the view orders.
+const wanted = () => (wall.isOn() ? "live" : location.hash.split("/")[1] ?? "");
 
 function showView() {
   let name = wanted();
@@ -157,6 +159,7 @@ setText(byId("language"), languages[other]);
 byId("language").lang = other;
 byId("language").addEventListener("click", () => choose(other));
 buy.start();
+wall.start();
 login.start();
 for (const element of document.querySelectorAll(".for-chat")) {
   element.hidden = !hasChat;

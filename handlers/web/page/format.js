@@ -2,10 +2,11 @@
 
 import { language, say } from "./words.js";
 
-const region = { en: "en-GB" }[language] ?? language;
+export const region = { en: "en-GB" }[language] ?? language;
 const whole = new Intl.NumberFormat(region, { maximumFractionDigits: 0 });
 const second = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat(region, { timeStyle: "short" });
+const toSecond = new Intl.DateTimeFormat(region, { timeStyle: "medium" });
 const inUTC = { timeZone: "UTC" };
 const clockUTC = new Intl.DateTimeFormat(region, { timeStyle: "medium", ...inUTC });
 const secondUTC = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "medium", ...inUTC });
@@ -41,6 +42,9 @@ export function moment(text) {
   const at = new Date(text);
   return (at.toDateString() === new Date().toDateString() ? clock : minute).format(at);
 }
+
+// clockTime is a time of today in Unix seconds, to the second.
+export const clockTime = (seconds) => toSecond.format(new Date(seconds * 1000));
 
 export const upToMinute = (seconds) => minute.format(new Date(seconds * 1000));
 

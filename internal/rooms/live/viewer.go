@@ -72,6 +72,7 @@ func (h *Hub) admit(joins *Viewer) {
 // resume begins to show the sale again, after a time without viewers.
 func (h *Hub) resume() {
 	h.shown = shown{}
+	_ = h.board.read() // the history has all that is on it
 	body, sale := h.sale()
 	h.appendSale(nil, body, &sale) // the first message has it
 	h.urgent = 0
