@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
 )
@@ -24,8 +25,7 @@ type accountsCalls struct {
 	accounts *accounts.Accounts
 }
 
-// Accounts is the room of people who register, and of contacts. The login and the check of tokens ask it,
-// too.
+// Accounts is the room of people who register, and of contacts. The login asks it, too.
 func Accounts(a *accounts.Accounts) Room {
 	return func(s *Server) []Route {
 		s.accounts = a
@@ -35,14 +35,13 @@ func Accounts(a *accounts.Accounts) Room {
 			{"POST", "/users", s.anybody, takes(accountBodyMax), r.register},
 			{"GET", "/users", user, slow, r.listNames},
 			{"PUT", "/users/me/password", user, takes(accountBodyMax), r.setPassword},
-			{"DELETE", "/users/me/tokens", user, slow, r.endTokens},
 			{"GET", "/contacts", user, slow, r.listContacts},
 			{"GET", "/contacts/:user", user, slow, r.showContact},
 			{"PUT", "/contacts/:user", user, slow, r.putContact},
 			{"DELETE", "/contacts/:user", user, slow, r.deleteContact},
-			{"GET", "/admin/users", s.root, slow, r.listRegistered},
-			{"PUT", "/admin/users/:user/password", s.root, takes(accountBodyMax), r.resetPassword},
-			{"DELETE", "/admin/users/:user", s.root, slow, r.closeAccount},
+			{"GET", "/admin/users", s.administers, slow, r.listRegistered},
+			{"PUT", "/admin/users/:user/password", s.administers, takes(accountBodyMax), r.resetPassword},
+			{"DELETE", "/admin/users/:user", s.administers, slow, r.closeAccount},
 		}
 	}
 }
@@ -65,7 +64,7 @@ func (r accountsCalls) register(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	who := limits.Who{Name: []byte(accounts.Fold(string(name)))}
+	who := limits.Who{Name: []byte(credentials.Fold(string(name)))}
 	if r.isRefused(ctx, limits.Register, who) {
 		return
 	}
@@ -90,7 +89,7 @@ func (s *Server) replyUser(ctx *fasthttp.RequestCtx, user accounts.User) {
 	b := strconv.AppendUint([]byte(`{"user_id":`), uint64(user.ID), 10)
 	b = append(append(b, `,"username":`...), name...)
 	b = append(b, `,"access_token":"`...)
-	b = s.cfg.Keys.AppendAccess(b, user.ID, timeOf(ctx).Add(s.cfg.TokenTTL))
+	b = s.appendToken(b, user.ID, timeOf(ctx))
 	replyRaw(ctx, append(b, `"}`...))
 }
 
@@ -110,7 +109,7 @@ func (s *Server) loginRegistered(ctx *fasthttp.RequestCtx, c Call, name, passwor
 		c.answer.exchange.Decline()
 		return
 	}
-	who := limits.Who{Name: []byte(accounts.Fold(string(name)))} // whatever its case: one name
+	who := limits.Who{Name: []byte(credentials.Fold(string(name)))} // whatever its case: one name
 	if s.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
@@ -120,7 +119,7 @@ func (s *Server) loginRegistered(ctx *fasthttp.RequestCtx, c Call, name, passwor
 		return err
 	})
 	switch {
-	case errors.Is(err, accounts.ErrWrongPassword):
+	case errors.Is(err, credentials.ErrWrongPassword):
 		s.refuseLogin(ctx, who)
 	case err != nil:
 		s.replyOutcome(ctx, err)
@@ -145,14 +144,14 @@ func (r accountsCalls) setPassword(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	if name, err := r.nameOf(c.user); err == nil { // a stolen token must not try passwords faster than a login
-		who = limits.Who{Name: []byte(accounts.Fold(name))}
+		who = limits.Who{Name: []byte(credentials.Fold(name))}
 	}
 	if r.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
 	err := r.hash(ctx, func() error { return r.accounts.SetPassword(c.user, old, fresh) })
 	switch {
-	case errors.Is(err, accounts.ErrWrongPassword):
+	case errors.Is(err, credentials.ErrWrongPassword):
 		r.refuseLogin(ctx, who)
 	case err != nil:
 		r.replyOutcome(ctx, err)
@@ -199,13 +198,4 @@ func (r accountsCalls) nameOf(user uint32) (string, error) {
 		return "", err
 	}
 	return names[user], nil
-}
-
-// endTokens ends all access tokens of the caller, on all servers.
-func (r accountsCalls) endTokens(ctx *fasthttp.RequestCtx, c Call) {
-	if err := r.accounts.EndTokens(c.user); err != nil {
-		r.replyOutcome(ctx, err)
-		return
-	}
-	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }

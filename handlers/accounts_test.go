@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
@@ -35,20 +36,18 @@ const (
 	noMoreContacts = `{"code":"CONTACTS_OUT_OF_LIMIT","message":"联系人不能超过1000个"}`
 )
 
-// fastHash takes the place of Argon2id.
-func fastHash(password, salt []byte) ([32]byte, error) {
-	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
-}
-
 // newAccounts makes the room of a shop and what change sets.
 func (s *shop) newAccounts(t *testing.T, change func(*accounts.Config)) *accounts.Accounts {
 	t.Helper()
 	names := s.cfg.Catalog.Names()
-	cfg := accounts.Config{Redis: []pipeline.Config{s.redis.Config}, UsersMax: 100, TokenTTL: s.cfg.TokenTTL,
-		Hash: fastHash, UserOf: s.cfg.Catalog.UserOf, NameOf: names.Name, EachName: s.cfg.Catalog.EachName}
+	cfg := accounts.Config{Redis: []pipeline.Config{s.redis.Config}, UsersMax: 100, Hash: testkit.FastHash,
+		UserOf: s.cfg.Catalog.UserOf, NameOf: names.Name, EachName: s.cfg.Catalog.EachName}
 	if change != nil {
 		change(&cfg)
 	}
+	ended := s.withSessions(t, cfg.Redis[0])
+	cfg.EndSessions = func(user uint32) error { return ended.EndAll(sessions.User(user)) }
+	cfg.NoteEnd = func(user uint32) error { return ended.NoteAll(sessions.User(user)) }
 	a := accounts.New(cfg)
 	testkit.Background(t, a.Run)
 	testkit.Until(t, "connection of the room", a.Up)
@@ -89,7 +88,6 @@ func TestAccountsOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.expect(t, 0, "POST", "/users", registration("alice", "password"), 404, unknownPath)
 		s.expect(t, 2, "PUT", "/users/me/password", `{"old":"a","new":"b"}`, 404, unknownPath)
-		s.expect(t, 2, "DELETE", "/users/me/tokens", "", 404, unknownPath)
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
 			s.expect(t, 2, method, "/contacts/3", "", 404, unknownPath)
 		}
@@ -171,9 +169,8 @@ func TestRegisteredBuys(t *testing.T) {
 	})
 }
 
-// After a change of the password, or a log out, a token of before is refused and a login right afterwards
-// works. A user of the catalogue can log out everywhere, too.
-func TestTokensEnd(t *testing.T) {
+// After a change of the password a token of before is refused and a login right afterwards works.
+func TestSetPassword(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.withAccounts(t)
 		with := func(token, method, path, body string, status int, want string) {
@@ -193,17 +190,8 @@ func TestTokensEnd(t *testing.T) {
 		s.expect(t, 0, "POST", "/login", login("alice", "password one"), 403, authFail)
 		alice = s.expectSession(t, "/login", login("alice", "password two"), 200, first, "alice")
 		with(alice, "GET", "/orders", "", 200, "[]")
-		with(alice, "DELETE", "/users/me/tokens", "", 204, "")
-		with(alice, "GET", "/orders", "", 401, invalidToken)
-
 		user2 := s.expectSession(t, "/login", login("user2", "pass2"), 200, 2, "user2")
 		with(user2, "PUT", "/users/me/password", `{"old":"pass2","new":"password two"}`, 403, catalogueUser)
-		with(user2, "DELETE", "/users/me/tokens", "", 204, "")
-		with(user2, "POST", "/carts", "", 401, invalidToken)
-		user2 = s.expectSession(t, "/login", login("user2", "pass2"), 200, 2, "user2")
-		with(user2, "GET", "/orders", "", 200, "[]")
-		s.expect(t, 3, "GET", "/orders", "", 200, "[]")
-		s.expect(t, 0, "DELETE", "/users/me/tokens", "", 401, invalidToken)
 		s.expect(t, 0, "PUT", "/users/me/password", change, 401, invalidToken)
 	})
 }
@@ -280,11 +268,11 @@ func TestAccountsBounds(t *testing.T) {
 		cfg.Hash = func(password, salt []byte) ([32]byte, error) {
 			switch string(password) {
 			case "too many":
-				return [32]byte{}, accounts.ErrBusy
+				return [32]byte{}, credentials.ErrBusy
 			case "no process":
 				return [32]byte{}, fmt.Errorf("%w: %w", pipeline.ErrUnavailable, errors.New("no process"))
 			}
-			return fastHash(password, salt)
+			return testkit.FastHash(password, salt)
 		}
 	})
 	s.join(Accounts(a))
@@ -338,8 +326,8 @@ func TestAccountsDoNotAllocate(t *testing.T) {
 		return
 	}
 	s := open(t, "unix", redistest.Start(t).Socket)
-	a := s.withAccounts(t)
-	testkit.Must(t, a.EndTokens(7))
+	s.withAccounts(t)
+	testkit.Must(t, s.sessions.EndAll(sessions.User(7)))
 	s.callHot(t, "plain")
 	status, allocs := s.allocsOf(fasthttp.MethodPost, "/login", login("user2", "wrong"))
 	if status != 403 || allocs != 0 {

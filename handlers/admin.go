@@ -1,22 +1,18 @@
 package handlers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/export"
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/serve/goroutines"
-	"flashsale/redisx"
 )
 
 // listsMax is how many lists root may read at once: each scans all keys of Redis and remembers every user.
@@ -28,25 +24,11 @@ type listKind struct {
 	contentType []byte
 	file        string // file name of a download, "" for none
 	begin, end  string
+	close       func() // is called when the list has ended; nil for nothing to do
 }
 
 func jsonList(name string) listKind {
 	return listKind{name: name, contentType: contentTypeJSON, begin: "[", end: "]"}
-}
-
-// listAllOrders streams every order of the sale, a page of Redis at a time.
-func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c Call) {
-	switch format := export.Format(param(ctx, "format")); format {
-	case "":
-	case export.CSV, export.JSONLines:
-		s.exportOrders(ctx, c, format)
-		return
-	default:
-		reply(ctx, errBadFormat)
-		return
-	}
-	scan, details := s.cfg.Sale.ScanOrders(), wantsDetails(ctx)
-	s.streamList(ctx, c, jsonList("orders"), func(l *list) error { return l.nextOrders(scan, details) })
 }
 
 // streamList sends a list to root page by page. next appends one page to the list's text.
@@ -55,6 +37,9 @@ func (s *Server) streamList(
 ) {
 	l := s.newList(kind, next)
 	if l == nil {
+		if kind.close != nil {
+			kind.close()
+		}
 		reply(ctx, errTooManyRequests)
 		return
 	}
@@ -144,6 +129,9 @@ func (l *list) Close() error {
 	}
 	l.closed = true
 	l.server.lists.Add(-1)
+	if l.kind.close != nil {
+		l.kind.close()
+	}
 	if l.entry != nil {
 		now := time.Now()
 		l.entry.Took += now.Sub(l.entry.Time)
@@ -193,50 +181,4 @@ func (l *list) begin() {
 		l.text = append(l.text, ',')
 	}
 	l.items++
-}
-
-// nextOrders appends the next page of orders.
-func (l *list) nextOrders(scan *redisx.OrderScan, details bool) error {
-	page, err := scan.Next(context.Background())
-	for i := range page {
-		order := &page[i]
-		l.begin()
-		l.text = append(l.text, `{"id":`...)
-		l.text = l.server.appendOrderID(l.text, order.User, order.Hold.Number)
-		l.text = append(l.text, `,"user_id":`...)
-		l.text = strconv.AppendUint(l.text, uint64(order.User), 10)
-		l.text = l.server.appendItems(l.text, order.Items)
-		if details {
-			l.text = appendPlaced(l.text, order)
-		}
-		l.text = append(l.text, '}')
-	}
-	return err
-}
-
-// exportOrders streams every order of the sale in another format. It is not the export that the next sale
-// requires: a server cannot know whether its client has kept the file.
-func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c Call, format export.Format) {
-	book := &export.Book{Format: format, Sale: s.cfg.Sale.ID(), Names: export.NamesBy(s.names().Name)}
-	if s.accounts != nil {
-		book.Names = s.accounts.Names
-	}
-	for _, food := range s.cfg.Catalog.Foods() {
-		book.Prices = append(book.Prices, food.Price)
-	}
-	scan := s.cfg.Sale.ScanOrders()
-	kind := listKind{name: "orders", contentType: []byte(format.ContentType()),
-		file: fmt.Sprintf("orders-%s.%s", book.Sale, format), begin: string(book.AppendHead(nil))}
-	s.streamList(ctx, c, kind, func(l *list) error { return l.nextRows(scan, book) })
-}
-
-// nextRows appends the next page of orders, a line for each.
-func (l *list) nextRows(scan *redisx.OrderScan, book *export.Book) error {
-	page, err := scan.Next(context.Background())
-	if err != nil {
-		return err
-	}
-	l.text, err = book.AppendPage(l.text, page)
-	l.items += len(page)
-	return err
 }

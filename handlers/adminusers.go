@@ -2,16 +2,15 @@ package handlers
 
 import (
 	"crypto/rand"
-	"log/slog"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/accounts"
 )
 
-// What root does with the accounts of people who have registered.
+// What operators do with the accounts of people who have registered.
 
-// registeredBody is a registered user as root sees him.
+// registeredBody is a registered user as an operator sees him.
 type registeredBody struct {
 	User    uint32  `json:"user_id"`
 	Name    string  `json:"username"`
@@ -80,7 +79,6 @@ func (r accountsCalls) resetPassword(ctx *fasthttp.RequestCtx, c Call) {
 		r.replyOutcome(ctx, err)
 		return
 	}
-	slog.Info("root has reset the password of a user", "user_id", user.ID, r.identity(ctx))
 	if made {
 		replyBody(ctx, []byte(`{"password":"`+string(password)+`"}`))
 		return
@@ -98,6 +96,5 @@ func (r accountsCalls) closeAccount(ctx *fasthttp.RequestCtx, c Call) {
 		r.replyOutcome(ctx, err)
 		return
 	}
-	slog.Info("root has closed the account of a user", "user_id", user.ID, r.identity(ctx))
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }

@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/sessions"
 	"flashsale/tokens"
 )
 
@@ -32,72 +34,79 @@ func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0
 
 // user lets users pass. The access token comes as query parameter or as header; one valid token is enough.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	user, _, ok = s.userUntil(ctx)
-	return user, ok
+	login, ok := s.userSession(ctx)
+	return login.user, ok
 }
 
-// userUntil is user and also returns when the token expires, in Unix seconds.
-func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64, ok bool) {
-	user, expires, sent := s.tokenOf(ctx)
-	if user != 0 {
-		return user, expires, true
+// session is one login, as its access token tells it.
+type session struct {
+	user    uint32 // 0 of operators
+	holder  sessions.Holder
+	id      uint32
+	expires int64 // Unix seconds
+}
+
+// userSession is user for a caller that needs the session.
+func (s *Server) userSession(ctx *fasthttp.RequestCtx) (session, bool) {
+	login, sent := s.tokenOf(ctx)
+	if login.user != 0 {
+		return login, true
 	}
+	if x, _ := s.operatorOf(ctx); x != nil {
+		reply(ctx, errNoUsersCall)
+		return session{}, false
+	}
+	s.refuseToken(ctx, sent)
+	return session{}, false
+}
+
+// refuseToken answers a request without a valid token.
+func (s *Server) refuseToken(ctx *fasthttp.RequestCtx, sent bool) {
 	if sent {
 		s.logRefusedToken(ctx)
 	}
 	reply(ctx, errInvalidToken)
-	return 0, 0, false
 }
 
-// tokenOf returns the user of a request's valid access token (0 without one), when that token expires, and
-// whether the request has sent any token.
-func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, sent bool) {
+// tokenOf returns the session of a request's valid access token (of user 0 without one), and whether the
+// request has sent any token.
+func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (login session, sent bool) {
 	now := timeOf(ctx)
-	var query []byte
+	query, header := sentTokens(ctx)
+	if len(query) == tokens.Length {
+		if login, ok := s.sessionOf(query, now); ok {
+			return login, true
+		}
+	}
+	if login, ok := s.sessionOf(header, now); ok {
+		return login, true
+	}
+	return session{}, len(query)+len(header) > 0
+}
+
+// sentTokens returns what a request has in the places of an access token.
+func sentTokens(ctx *fasthttp.RequestCtx) (query, header []byte) {
 	if hasQuery(ctx) { // most clients send the header
 		query = ctx.QueryArgs().Peek("access_token")
 	}
-	if len(query) == tokens.Length {
-		if user, expires, ok := s.cfg.Keys.Access(query, now); ok && !s.isEnded(user, expires) {
-			return user, expires, true
-		}
-	}
-	header := ctx.Request.Header.Peek("Access-Token")
-	if user, expires, ok := s.cfg.Keys.Access(header, now); ok && !s.isEnded(user, expires) {
-		return user, expires, true
-	}
-	return 0, 0, len(query)+len(header) > 0
+	return query, ctx.Request.Header.Peek("Access-Token")
 }
 
-// isEnded reports whether the user has logged out everywhere since this token was minted.
-func (s *Server) isEnded(user uint32, expires int64) bool {
-	return s.accounts != nil && s.accounts.IsEnded(user, expires)
+// sessionOf returns the session of a valid access token.
+func (s *Server) sessionOf(token []byte, now time.Time) (login session, ok bool) {
+	login.user, login.id, login.expires, ok = s.cfg.Keys.Access(token, now)
+	login.holder = sessions.User(login.user)
+	return login, ok && !s.isEnded(login)
 }
 
-// root lets only the administrator pass: user 1.
-func (s *Server) root(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.rootOr(ctx, errNotAllowed)
+// appendToken appends an access token for a new session of the user.
+func (s *Server) appendToken(b []byte, user uint32, now time.Time) []byte {
+	return s.cfg.Keys.AppendAccess(b, user, rand.Uint32(), now.Add(s.cfg.TokenTTL))
 }
 
-// rootOr lets root pass and answers other users with the failure f.
-func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok bool) {
-	if user, ok = s.user(ctx); ok && user != rootUser {
-		reply(ctx, f)
-		return 0, false
-	}
-	return user, ok
-}
-
-// rootOrService lets root pass, and programs with the service token.
-func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.serviceOr(ctx, s.root)
-}
-
-// listsOrders is rootOrService for the list of all orders: the contract wants 401 for other users.
-func (s *Server) listsOrders(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	return s.serviceOr(ctx, func(ctx *fasthttp.RequestCtx) (uint32, bool) {
-		return s.rootOr(ctx, errInvalidToken)
-	})
+// isEnded reports whether a session has ended before its token expires.
+func (s *Server) isEnded(login session) bool {
+	return s.sessions != nil && s.sessions.IsEnded(login.holder, login.id, login.expires)
 }
 
 // userOrService lets every user pass, and programs with the service token as user 0.
@@ -153,10 +162,10 @@ func bearerToken(value []byte) (token string, bearer bool) {
 }
 
 // logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text.
-// They are forged or expired, or another server of the sale signs with a secret that is unknown here.
+// They are forged, expired or ended, or another server of the sale signs with a secret that is unknown here.
 func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
 	if n := s.refusedTokens.Due(timeOf(ctx)); n > 0 {
-		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
+		slog.Warn("access tokens are refused: forged, expired, ended, or signed with a secret unknown here",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/operators"
 )
 
 // documentsMax limits the documents of one request.
@@ -35,8 +36,8 @@ func Blocklist(list *blocklist.Blocklist) Room {
 		s.blocklist = list
 		r := blocklistCalls{s, list}
 		return []Route{
-			{"POST", "/blocklist/check", s.userOrService, takes(32 << 10), r.check},
-			{"GET", "/blocklist", s.userOrService, slow, r.describe},
+			{"POST", "/blocklist/check", s.anyOrService(operators.Viewer), takes(32 << 10), r.check},
+			{"GET", "/blocklist", s.anyOrService(operators.Viewer), slow, r.describe},
 		}
 	}
 }

@@ -82,6 +82,7 @@ func TestLogin(t *testing.T) {
 		} {
 			s.expect(t, 0, "POST", "/login", body, 403, authFail)
 		}
+		logins := map[string]bool{} // also those of one second differ
 		for _, body := range []string{
 			`{"username":"user2","password":"pass2"}`,
 			" {\n\t\"password\" : \"pass2\" ,\r\n \"username\":\"user2\" } ",
@@ -92,9 +93,11 @@ func TestLogin(t *testing.T) {
 			status, got, _ := s.call(t, 0, "POST", "/login", body)
 			token := strings.TrimSuffix(strings.TrimPrefix(got,
 				`{"user_id":2,"username":"user2","access_token":"`), `"}`)
-			if user, _, ok := s.keys.Access([]byte(token), time.Now()); status != 200 || !ok || user != 2 {
+			user, _, _, ok := s.keys.Access([]byte(token), time.Now())
+			if status != 200 || !ok || user != 2 || logins[token] {
 				t.Errorf("%s: %d %s", body, status, got)
 			}
+			logins[token] = true
 		}
 	})
 }
@@ -107,8 +110,8 @@ func TestToken(t *testing.T) {
 		bad := map[string]string{
 			"none": "", "id": "2", "name": "user2", "password": "pass2",
 			"garbage":      strings.Repeat("A", tokens.Length),
-			"expired":      string(s.keys.AppendAccess(nil, 2, now.Add(-time.Second))),
-			"other secret": string(other.AppendAccess(nil, 2, now.Add(time.Hour))),
+			"expired":      string(s.keys.AppendAccess(nil, 2, 1, now.Add(-time.Second))),
+			"other secret": string(other.AppendAccess(nil, 2, 1, now.Add(time.Hour))),
 			"cart":         s.cartOf(2), "cut": s.token(2)[1:], "extended": s.token(2) + "A",
 		}
 		calls := []struct{ method, path, body string }{

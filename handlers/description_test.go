@@ -21,11 +21,14 @@ import (
 	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/images"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
+	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/presence"
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
 	"flashsale/tokens"
@@ -70,22 +73,33 @@ func describedPattern(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
-// Every route is described, with those who may call it, and nothing else is.
-func TestDescriptionHasRoutes(t *testing.T) {
+// wholeTable returns a server that nothing serves, and the routes of the sale and of all rooms.
+func wholeTable(t *testing.T) (s *shop, table []Route) {
+	t.Helper()
 	testkit.KeepLog(t)
 	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(t, err)
-	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service"}}}
-	table := append(s.saleRoutes(), Route{Method: "OPTIONS", Pattern: "/docs", Access: s.anybody})
+	s = &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: serviceToken}}}
+	table = s.saleRoutes()
 	for _, join := range []Room{
 		Push(PushPlace{Address: "127.0.0.1:8090"}, "/connection/websocket", time.Minute),
 		Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
-		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
-		Threads(Conversation{})} {
+		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
+		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
+		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
+		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
+	} {
 		table = append(table, join(s.Server)...)
 	}
+	return s, table
+}
+
+// Every route is described, with those who may call it, and nothing else is.
+func TestDescriptionHasRoutes(t *testing.T) {
+	s, table := wholeTable(t)
+	table = append(table, Route{Method: "OPTIONS", Pattern: "/docs", Access: s.anybody})
 	security := map[string][]string{}
 	for _, c := range readDescription(t).Calls() {
 		security[c.Method+" "+describedPattern(c.Path)] = c.Security
@@ -101,8 +115,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		if slices.Contains(is, "") { // a token shows more
 			is = nil
 		}
-		if want := s.admitted(line.Access); !slices.Equal(is, want) {
-			t.Errorf("%s: openapi.yaml lets in %q, the server %q", call, is, want)
+		if slices.Sort(is); !slices.Equal(is, s.admitted(line.Access)) {
+			t.Errorf("%s: openapi.yaml lets in %q, the server %q", call, is, s.admitted(line.Access))
 		}
 	}
 	if left := slices.Sorted(maps.Keys(security)); len(left) > 0 {
@@ -125,21 +139,22 @@ func (s *shop) admitted(may access) (schemes []string) {
 	if passes("/x") {
 		return nil
 	}
-	switch {
-	case passes("/x", "Access-Token", s.token(2)):
-		schemes = append(schemes, "token")
-	case passes("/x", "Access-Token", s.token(1)):
-		schemes = append(schemes, "rootToken")
+	add := func(scheme, token string) (found bool) {
+		for name, passes := range map[string]bool{scheme: passes("/x", "Access-Token", token),
+			scheme + "InQuery": passes("/x?access_token=" + token)} {
+			if passes {
+				schemes, found = append(schemes, name), true
+			}
+		}
+		return found
 	}
-	switch {
-	case passes("/x?access_token=" + s.token(2)):
-		schemes = append(schemes, "tokenInQuery")
-	case passes("/x?access_token=" + s.token(1)):
-		schemes = append(schemes, "rootTokenInQuery")
-	}
-	if passes("/x", "Authorization", "Bearer service") {
+	add("token", s.token(2))
+	_ = add("viewerToken", s.tokenNamed("vera")) || add("operatorToken", s.tokenNamed("olaf")) ||
+		add("adminToken", s.tokenNamed("adam"))
+	if passes("/x", "Authorization", "Bearer "+serviceToken) {
 		schemes = append(schemes, "service")
 	}
+	slices.Sort(schemes)
 	return schemes
 }
 
@@ -149,7 +164,7 @@ func TestDescriptionHasErrors(t *testing.T) {
 	for _, e := range readDescription(t).Errors() {
 		left[e.Code] = e
 	}
-	made := []*failure{malformedDocument(1), unknownField(nil, nil), tooFewLeft(0, 1)}
+	made := []*failure{malformedDocument(1), unknownField(nil, nil), tooFewLeft(0, 1), nextFailed("x")}
 	for _, f := range append(slices.Clone(failures), made...) {
 		code := string(codeOf(f.body))
 		is, found := left[code]

@@ -2,9 +2,12 @@ package handlers
 
 import (
 	"bytes"
-	"flashsale/redisx/redistest"
+	"os"
+	"regexp"
 	"slices"
 	"testing"
+
+	"flashsale/redisx/redistest"
 )
 
 // Who prefers English gets English messages; nobody else does.
@@ -45,6 +48,26 @@ func TestEveryErrorHasEnglish(t *testing.T) {
 	}
 	if len(english) != len(failures) {
 		t.Errorf("%d English messages for %d errors", len(english), len(failures))
+	}
+}
+
+// The page has a text for every error, in English and in Chinese.
+func TestPageHasEveryError(t *testing.T) {
+	messages, err := os.ReadFile("web/page/messages.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chinese, err := os.ReadFile("web/page/zh.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codeOf := regexp.MustCompile(`"code":"(\w+)"`)
+	for _, f := range append(slices.Clone(failures), unknownField(nil, nil)) {
+		code := codeOf.FindSubmatch(f.body)[1]
+		text := regexp.MustCompile(`(?m)^  ` + string(code) + `: (".*"),$`).FindSubmatch(messages)
+		if text == nil || !bytes.Contains(chinese, append([]byte("\n  "), append(text[1], ':')...)) {
+			t.Errorf("the page has no text for %s, or only an English one", code)
+		}
 	}
 }
 

@@ -9,12 +9,17 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/credentials"
+	"flashsale/internal/export"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/operators"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // failure is an error reply: a status and its ready-made bodies.
@@ -75,6 +80,10 @@ var (
 	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
 	errCostLimit         = newFailure(400, "COST_OUT_OF_LIMIT", "cost 超过限流规则的次数")
 	errNotAllowed        = newFailure(403, "NOT_ALLOWED", "无权执行此操作")
+	errNoUsersCall       = newFailure(403, "NOT_FOR_OPERATORS", "操作员不能执行用户的操作")
+	errOtherPlace        = newFailure(403, "ADDRESS_NOT_ALLOWED", "不能从此地址执行此操作")
+	errCodeNeeded        = newFailure(403, "CODE_NEEDED", "需要验证码")
+	errWrongCode         = newFailure(403, "WRONG_CODE", "验证码错误或已使用")
 	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errBadKey            = newFailure(400, "INVALID_KEY", "键无效")
@@ -85,8 +94,15 @@ var (
 	errBadState          = newFailure(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errClosesInPast      = newFailure(400, "CLOSES_IN_PAST", "结束时间已过；要立即结束，请发送 state 为 closed")
+	errOpensInPast       = newFailure(400, "OPENS_IN_PAST", "开始时间已过；要立即开始，请发送 state 为 open")
 	errBadAdd            = newFailure(400, "INVALID_ADD", "add 不能为 0，且绝对值不能超过 1000000000")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
+	errNotClosed         = newFailure(409, "SALE_NOT_CLOSED", "抢购尚未结束，请先结束")
+	errLedgerBehind      = newFailure(409, "LEDGER_BEHIND", "仍有订单未写入账本，请稍后再试")
+	errBadRows           = newFailure(400, "INVALID_ROWS", "rows 须为 orders 或 items")
+	errTooManyOrders     = newFailure(413, "TOO_MANY_ORDERS", "订单过多，无法排序；请缩小范围或使用 flashsale sale export")
+	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
+	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
 	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
 	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
@@ -95,7 +111,7 @@ var (
 	errAccountsFull      = newFailure(403, "ACCOUNTS_FULL", "注册人数已满")
 	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户由目录管理")
 	errAccountClosed     = newFailure(409, "ACCOUNT_CLOSED", "账户已注销")
-	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
+	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出登录的用户过多")
 	errNoBuyer           = newFailure(403, "REGISTERED_NOT_ALLOWED", "注册用户不能参加本次抢购")
 	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
 	errNoContact         = newFailure(404, "CONTACT_NOT_FOUND", "联系人不存在")
@@ -118,6 +134,7 @@ var (
 	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
 	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
 	errHistory           = newFailure(503, "HISTORY_UNAVAILABLE", "暂时无法读取较早的消息")
+	errBadSize           = newFailure(400, "INVALID_SIZE", "size 须为1至65536的整数")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -128,15 +145,17 @@ var failures = []*failure{
 	errNotOpen, errPaused, errClosed, errUnavailable, errNotFound, errMethodNotAllowed,
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
-	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
-	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errBadAdd, errBadFormat,
+	errNoUsersCall, errOtherPlace, errCodeNeeded, errWrongCode, errDocumentInvalid, errTooManyDocuments,
+	errBadKey, errBadRange, errNoTraffic,
+	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
+	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
 	errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
-	errRepeated, errNoMessage, errHistory, errInternal,
+	errRepeated, errNoMessage, errHistory, errBadSize, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -152,21 +171,22 @@ var outcomes = []struct {
 	{traffic.ErrBadKey, errBadKey},
 	{traffic.ErrBadRange, errBadRange},
 	{traffic.ErrNoKey, errNoTraffic},
-	{accounts.ErrBadName, errBadName},
-	{accounts.ErrMixedName, errMixedName},
-	{accounts.ErrBadPassword, errBadPassword},
+	{credentials.ErrBadName, errBadName},
+	{credentials.ErrMixedName, errMixedName},
+	{credentials.ErrBadPassword, errBadPassword},
 	{accounts.ErrBadEmail, errBadEmail},
 	{accounts.ErrNameTaken, errNameTaken},
 	{accounts.ErrFull, errAccountsFull},
-	{accounts.ErrBusy, errTooManyRequests},
-	{accounts.ErrWrongPassword, errUserAuth},
+	{credentials.ErrBusy, errTooManyRequests},
+	{credentials.ErrWrongPassword, errUserAuth},
 	{accounts.ErrCatalogueUser, errCatalogueUser},
 	{accounts.ErrClosed, errAccountClosed},
-	{accounts.ErrTooManyEnded, errTooManyEnded},
+	{sessions.ErrTooMany, errTooManyEnded},
 	{accounts.ErrNoUser, errUserNotFound},
 	{accounts.ErrNoContact, errNoContact},
 	{accounts.ErrBadContact, errBadContact},
 	{accounts.ErrTooManyContacts, errTooManyContacts},
+	{operators.ErrWrongCode, errWrongCode},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},
@@ -174,10 +194,17 @@ var outcomes = []struct {
 	{redisx.ErrPaused, errPaused},
 	{redisx.ErrClosed, errClosed},
 	{redisx.ErrStateConflict, errStateConflict},
+	{redisx.ErrOtherSale, errStateConflict},
 	{redisx.ErrClocksDiffer, errClocksDiffer},
 	{redisx.ErrWrongTimes, errBadTimes},
 	{redisx.ErrClosesInPast, errClosesInPast},
 	{redisx.ErrKeyReused, errKeyReused},
+	{export.ErrTooMany, errTooManyOrders},
+	{ErrNextBusy, errTooManyRequests},
+	{turnover.ErrNoPastSale, errNoSale},
+	{turnover.ErrNotClosed, errNotClosed},
+	{turnover.ErrLedgerBehind, errLedgerBehind},
+	{turnover.ErrOverAlready, errClosesInPast},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 	{threads.ErrNoUser, errUserNotFound},

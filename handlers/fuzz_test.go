@@ -96,7 +96,7 @@ func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	sale := redisx.Join(redis, "aaaaaaaa", 5, 20)
 	s := New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})
 	s.Publish(snapshotOf([]int64{10, 10, 10, 10, 10}))
-	return s, strings.NewReplacer("TOKEN", string(keys.AppendAccess(nil, 2, time.Now().Add(24*time.Hour))),
+	return s, strings.NewReplacer("TOKEN", string(keys.AppendAccess(nil, 2, 1, time.Now().Add(24*time.Hour))),
 		"CART", string(keys.AppendCart(nil, 2, 2)))
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/credentials"
 )
 
 // hashingMax is how many passwords of one network wait to be hashed in a worker, a quarter of all that do.
@@ -52,13 +52,17 @@ func (h *hashing) leave(network netip.Addr) {
 	}
 }
 
-// hash runs a call of the accounts that hashes a password; accounts.ErrBusy if the caller's network has as
-// many under way as it may.
-func (s *Server) hash(ctx *fasthttp.RequestCtx, call func() error) error {
-	network := networkOf(s.clientAddress(ctx))
-	if !s.hashing.enter(network) {
-		return accounts.ErrBusy
+// run runs a call that hashes a password; credentials.ErrBusy if the caller's network has as many under way
+// as it may.
+func (h *hashing) run(network netip.Addr, call func() error) error {
+	if !h.enter(network) {
+		return credentials.ErrBusy
 	}
-	defer s.hashing.leave(network)
+	defer h.leave(network)
 	return call()
+}
+
+// hash runs a call of the accounts that hashes a password, see hashing.run.
+func (s *Server) hash(ctx *fasthttp.RequestCtx, call func() error) error {
+	return s.hashing.run(networkOf(s.clientAddress(ctx)), call)
 }

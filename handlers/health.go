@@ -41,13 +41,13 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx, c Call) {
 	}
 }
 
-// isOperator reports whether the caller is root or a program with the service token.
+// isOperator reports whether the caller is an operator, root or a program with the service token.
 func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
 	if s.hasServiceToken(ctx) {
 		return true
 	}
-	user, _, _ := s.tokenOf(ctx)
-	return user == rootUser
+	c, _ := s.callerOf(ctx)
+	return c.role != "" && s.isAdminPlace(ctx)
 }
 
 // checkReady asks Redis. words is the failure with the error text of Redis, for callers who may read that;

@@ -10,7 +10,7 @@ import (
 const imagesMaxAge = "public, max-age=600"
 
 // imageSizeMax is more than the longest side of any picture, in pixels.
-const imageSizeMax = 1 << 16
+const imageSizeMax = 65536
 
 // imageCalls are the calls of the pictures of foods.
 type imageCalls struct {
@@ -25,11 +25,12 @@ func Images(set *images.Set) Room {
 	}
 }
 
-// show sends a picture unless the client has it. A size that is no number counts as none.
+// show sends a picture unless the client has it.
 func (r imageCalls) show(ctx *fasthttp.RequestCtx, c Call) {
 	size, ok := numberOf(ctx, "size", 1, imageSizeMax, imageSizeMax)
 	if !ok {
-		size = imageSizeMax
+		reply(ctx, errBadSize)
+		return
 	}
 	picture := r.set.Find(c.param("file"), int(size))
 	if picture == nil {

@@ -15,7 +15,7 @@ func TestImages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.expect(t, 0, "GET", "/images/0-0.jpg", "", 404, notFound)
 		s.join(Images(images.Trial(func(dish, style int) string { return fmt.Sprintf("%d-%d.jpg", dish, style) })))
-		for _, query := range []string{"", "?size=160", "?size=x", "?size=-1", "?size=99999999999"} {
+		for _, query := range []string{"", "?size=160", "?size=65536"} {
 			status, body, h := s.call(t, 0, "GET", "/images/4-2.jpg"+query, "")
 			tag := h.Get("Etag")
 			if status != 200 || !strings.HasPrefix(body, "\xff\xd8") || h.Get("Content-Type") != "image/jpeg" ||
@@ -33,6 +33,10 @@ func TestImages(t *testing.T) {
 				h.Get("Etag") != tag {
 				t.Errorf("HEAD: %d %v", status, h)
 			}
+		}
+		for _, size := range []string{"-1", "0", "x", "1.5", "65537", "99999999999"} {
+			s.expect(t, 0, "GET", "/images/4-2.jpg?size="+size, "", 400,
+				`{"code":"INVALID_SIZE","message":"size 须为1至65536的整数"}`)
 		}
 		for _, name := range []string{"10-0.jpg", "..%2f..%2fetc%2fpasswd", "%2e%2e", "4-2.jpg%00", "a/b"} {
 			s.expect(t, 0, "GET", "/images/"+name, "", 404, notFound)

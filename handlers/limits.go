@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/operators"
 )
 
 // limitsCalls are the calls of the rate limits.
@@ -25,9 +26,9 @@ func Limits(l *limits.Limiter) Room {
 		s.limits = l
 		r := limitsCalls{s, l}
 		return []Route{
-			{"POST", "/limits/check", r.whereOn(s.userOrService), takes(4 << 10), r.check},
-			{"GET", "/limits/:event", r.whereOn(s.userOrService), slow, r.peek},
-			{"DELETE", "/limits/:event", r.whereOn(s.rootOrService), slow, r.lift},
+			{"POST", "/limits/check", r.whereOn(s.anyOrService(operators.Operates)), takes(4 << 10), r.check},
+			{"GET", "/limits/:event", r.whereOn(s.anyOrService(operators.Viewer)), slow, r.peek},
+			{"DELETE", "/limits/:event", r.whereOn(s.operatesOrService), slow, r.lift},
 		}
 	}
 }
@@ -189,7 +190,7 @@ func (m *member) texts() (texts map[string]string, ok bool) {
 // server counts itself.
 func (r limitsCalls) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string, features map[string]string,
 	cost int64) bool {
-	if user == 0 || user == rootUser {
+	if user == 0 || actorOf(ctx) != "" {
 		return true
 	}
 	if cost > 0 && limits.IsOwn(event) {

@@ -58,8 +58,8 @@ func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
 	})
 }
 
-// admitViewer sets what the viewer may see, and until when: only root and other programs see all. When it
-// returns false, it has answered a request with an invalid token.
+// admitViewer sets what the viewer may see, and until when: only operators, root and other programs see all.
+// When it returns false, it has answered a request with an invalid token.
 func (r liveCalls) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bool {
 	if viewer.Root = r.hasServiceToken(ctx); viewer.Root {
 		return true
@@ -68,11 +68,14 @@ func (r liveCalls) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bo
 	if !token && !sendsServiceToken(ctx) {
 		return true
 	}
-	user, expires, ok := r.userUntil(ctx)
+	if c, _ := r.callerOf(ctx); c.role != "" {
+		viewer.Until, viewer.Root = c.expires, r.isAdminPlace(ctx)
+		viewer.Ended = func() bool { return r.isOver(c) }
+		return true
+	}
+	_, ok := r.user(ctx)
 	if !ok {
 		r.logRefusedService(ctx)
-	} else if user == rootUser {
-		viewer.Root, viewer.Until = true, expires
 	}
 	return ok
 }

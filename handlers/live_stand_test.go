@@ -30,9 +30,14 @@ func (s *shop) liveShop(t *testing.T, viewersMax int, change func(*Config)) (*sh
 	}
 	t.Cleanup(worker.Leave)
 	var with *shop
-	hub, err := live.New(live.Config{Figures: memory, Own: worker, ViewersMax: viewersMax,
-		Sale: func() []byte { return with.SaleBody() }, Look: func() live.State { return live.State{Up: true} },
-		Top: func() []byte { return []byte(`[{"key":"k","hits":3}]`) }})
+	keeper := live.NewKeeper(live.KeeperConfig{Redis: s.redis.Room(live.HashTag), Figures: memory,
+		Sale: s.cfg.Sale.ID(), Server: "a"})
+	testkit.Must(t, keeper.Prepare(t.Context()))
+	testkit.Background(t, keeper.Run)
+	hub, err := live.New(live.Config{Board: memory.Board(), SaleID: s.cfg.Sale.ID(), Own: worker,
+		ViewersMax: viewersMax, Sale: func() []byte { return with.SaleBody() },
+		Look: func() live.State { return live.State{Up: true} },
+		Top:  func() []byte { return []byte(`[{"key":"k","hits":3}]`) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,14 +44,15 @@ var liveHead = regexp.MustCompile("^HTTP/1.1 200 OK\r\nDate: [^\r]+\r\nContent-T
 func TestLive(t *testing.T) { onThree(t, testLive) }
 
 func testLive(t *testing.T, s *shop, address string, encryption *tls.Config) {
-	zeros := strings.Repeat("0,", 599) + "0"
 	first := map[string]string{
-		"history": `{"from":\d+,"orders":\[` + zeros + `\]}`,
+		"history": `{"before":0,"peak":0,"refused":{},"last_minute":\[\],"parts":\[.*\],"missing":\[.*\],` +
+			`"marks":\[\]}`,
 		"sale": `{"id":"` + s.cfg.Sale.ID() + `","state":"open","now":"[-\d]+T[:.\d]+Z","opens_at":null,` +
 			`"closes_at":null,"pieces_left":35,"pieces_sold":15,"orders":0}`,
 		"stock": `{"left":\[9,8,7,6,5\]}`,
-		"pace": `{"t":\d+,"orders":0,"orders_of":"sale","refused":{},"p50_ms":null,"p99_ms":null,` +
-			`"connections":1,"redis":("up"|null),"ledger_lag":null}`, // null: not asked yet
+		"pace": `{"t":\d+,"orders":0,"refused":{},"p50_ms":null,"p99_ms":null,"p99_1s_ms":0,` +
+			`"connections":\d+,"servers":1,"servers_of":\d+,` +
+			`"redis":("up"|null),"ledger_lag":null}`, // null: not asked yet
 	}
 	for i, request := range []string{
 		liveGet, liveGet + "Connection: close\r\n", liveGet + "Connection: keep-alive\r\n",
@@ -76,8 +77,8 @@ func testLive(t *testing.T, s *shop, address string, encryption *tls.Config) {
 
 // Before the first answer of Redis its state is not known.
 func TestPaceBeforeRedisAnswers(t *testing.T) {
-	data := `{"t":1,"orders":0,"orders_of":"sale","refused":{},"p50_ms":null,"p99_ms":null,"connections":1,` +
-		`"redis":%s,"ledger_lag":null}`
+	data := `{"t":1,"orders":0,"refused":{},"p50_ms":null,"p99_ms":null,"p99_1s_ms":0,"connections":1,` +
+		`"servers":1,"servers_of":null,"redis":%s,"ledger_lag":null}`
 	for redis, valid := range map[string]bool{"null": true, `"away"`: true, `"soon"`: false} {
 		err := readDescription(t).CheckEvent("/live", "pace", fmt.Sprintf(data, redis))
 		if (err == nil) != valid {
@@ -138,7 +139,7 @@ func TestViewerUntil(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	expires := time.Now().Add(time.Hour)
-	root, user := s.keys.AppendAccess(nil, 1, expires), s.keys.AppendAccess(nil, 2, expires)
+	root, user := s.keys.AppendAccess(nil, 1, 1, expires), s.keys.AppendAccess(nil, 2, 1, expires)
 	for _, test := range []struct {
 		name, value string
 		want        live.Viewer
@@ -154,7 +155,8 @@ func TestViewerUntil(t *testing.T) {
 		ctx.Request.Header.Set(test.name, test.value)
 		var got live.Viewer
 		ok := liveCalls{Server: s.Server}.admitViewer(&ctx, &got)
-		if !ok || got.Root != test.want.Root || got.Until != test.want.Until {
+		if !ok || got.Root != test.want.Root || got.Until != test.want.Until ||
+			(got.Ended != nil) != (got.Until != 0) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}

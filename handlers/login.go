@@ -54,7 +54,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	b = append(b, `,"username":`...)
 	b = members[0].appendJSON(b)
 	b = append(b, `,"access_token":"`...)
-	b = s.cfg.Keys.AppendAccess(b, user, timeOf(ctx).Add(s.cfg.TokenTTL))
+	b = s.appendToken(b, user, timeOf(ctx))
 	replyBody(ctx, append(b, `"}`...))
 }
 

@@ -51,10 +51,14 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 // placed answers placeOrder.
 func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	if lacking, named := err.(*redisx.OutOfStock); named { // it does not allocate, as errors.As does
+		s.demand.Refused(lacking.Lacks)
 		replyLacking(ctx, lacking)
 		return
 	}
 	if err != nil {
+		if err == redisx.ErrOutOfStock {
+			s.demand.Refused(nil)
+		}
 		s.replyOutcome(ctx, err)
 		return
 	}
@@ -120,6 +124,12 @@ func (s *Server) appendOrderID(dst []byte, user uint32, before int) []byte {
 // appendItems appends ,"items":[...],"total":n of an order.
 func (s *Server) appendItems(dst []byte, items []redisx.Item) []byte {
 	foods := s.cfg.Catalog.Foods()
+	// Open refused a sale of other foods, so every food sold has its price here.
+	return appendItems(dst, items, func(food int64) int64 { return foods[food-1].Price })
+}
+
+// appendItems is that with the prices of any sale.
+func appendItems(dst []byte, items []redisx.Item, price func(food int64) int64) []byte {
 	total := int64(0)
 	dst = append(dst, `,"items":[`...)
 	for i, item := range items {
@@ -131,8 +141,7 @@ func (s *Server) appendItems(dst []byte, items []redisx.Item) []byte {
 		dst = append(dst, `,"count":`...)
 		dst = strconv.AppendInt(dst, item.Count, 10)
 		dst = append(dst, '}')
-		// Open refused a sale of other foods, so every food sold has its price here.
-		total += foods[item.Food-1].Price * item.Count
+		total += price(item.Food) * item.Count
 	}
 	dst = append(dst, `],"total":`...)
 	return strconv.AppendInt(dst, total, 10)

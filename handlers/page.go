@@ -2,9 +2,7 @@ package handlers
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,9 +16,7 @@ import (
 // scripts made from text. It asks for each file every time, with the file's tag: scripts of two versions
 // must not mix.
 var pageHeaders = [][2]string{
-	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; " +
-		"connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
-		"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+	{"Content-Security-Policy", filePolicy},
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Permissions-Policy", "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"},
@@ -31,20 +27,28 @@ var pageHeaders = [][2]string{
 	{fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding},
 }
 
+const filePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
+
 // strictTransport tells browsers to use HTTPS only, for a year. In plain HTTP they ignore it.
 const strictTransport = "max-age=31536000"
 
 // pageCalls are the calls of the page.
 type pageCalls struct {
 	*Server
-	site *web.Site
-	push PushPlace
+	site   *web.Site
+	push   PushPlace
+	policy string // of the page itself
 }
 
 // Page is the room of the page, at /. It may open the websocket of the push service.
 func Page(site *web.Site, push PushPlace) Room {
+	policy := strings.NewReplacer(
+		"script-src 'self'", "script-src 'self' "+strings.Join(site.Scripts, " "),
+		"style-src 'self'", "style-src 'self' "+strings.Join(site.Styles, " ")).Replace(filePolicy)
 	return func(s *Server) []Route {
-		r := pageCalls{s, site, push}
+		r := pageCalls{s, site, push, policy}
 		return []Route{
 			{"GET", "/", s.anybody, slow, r.show},
 			{"GET", "/web/:file", s.anybody, slow, r.showFile},
@@ -53,18 +57,16 @@ func Page(site *web.Site, push PushPlace) Room {
 	}
 }
 
-// show answers with the page itself.
+// show answers with the page itself. Its policy allows what stands in it, and the websocket.
 func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	r.sendFile(ctx, r.site.File(web.Index))
-	if r.push.Address == "" {
-		return
+	policy := r.policy
+	if r.push.Address != "" {
+		if origin := r.pushOrigin(ctx, r.push); plainOrigin.MatchString(origin) {
+			policy = strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+origin, 1)
+		}
 	}
-	if origin := r.pushOrigin(ctx, r.push); plainOrigin.MatchString(origin) {
-		header := &ctx.Response.Header
-		policy := string(header.Peek(fasthttp.HeaderContentSecurityPolicy))
-		header.Set(fasthttp.HeaderContentSecurityPolicy,
-			strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+origin, 1))
-	}
+	ctx.Response.Header.Set(fasthttp.HeaderContentSecurityPolicy, policy)
 }
 
 // plainOrigin matches an origin that can stand in a policy. Its host may come from the client.
@@ -72,7 +74,11 @@ var plainOrigin = regexp.MustCompile(`^wss?://[0-9A-Za-z.:[\]-]+$`)
 
 // showFile answers with a file of the page.
 func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {
-	r.sendFile(ctx, r.site.File(c.param("file")))
+	if name := c.param("file"); name != web.Index { // it has one address
+		r.sendFile(ctx, r.site.File(name))
+	} else {
+		reply(ctx, errNotFound)
+	}
 }
 
 // showIcon answers with the icon, under the name that browsers ask for by themselves.
@@ -143,15 +149,14 @@ var (
 )
 
 // docsPolicy lets the page use its own style sheet and the icon of this server, and nothing else.
-var docsPolicy = "default-src 'none'; img-src 'self'; style-src '" + styleHash(docsPage) +
-	"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+var docsPolicy = "default-src 'none'; img-src 'self'; style-src " + web.Hash(styleOf(docsPage)) +
+	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// styleHash returns the hash by which a policy allows the style sheet of a page.
-func styleHash(page []byte) string {
+// styleOf returns the style sheet that stands in a page.
+func styleOf(page []byte) []byte {
 	_, style, _ := bytes.Cut(page, []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
-	sum := sha256.Sum256(style)
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	return style
 }
 
 // documents holds both files, compressed at the first request, which most workers never get.

@@ -18,7 +18,7 @@ import (
 // withPage has the shop serve the page.
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
-	site, err := web.New(false, []byte("[]"))
+	site, err := web.New([]byte("[]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +30,7 @@ func TestPage(t *testing.T) { onBoth(t, testPage) }
 
 func testPage(t *testing.T, s *shop) {
 	s.withPage(t)
-	for path, file := range map[string]string{"/": "index.html", "/?x=1": "index.html",
-		"/web/index.html": "index.html", "/web/app.js": "app.js", "/web/%61pp.js": "app.js",
+	for path, file := range map[string]string{"/web/app.js": "app.js", "/web/%61pp.js": "app.js",
 		"/web/base.css": "base.css", "/web/icon.svg": "icon.svg", "/favicon.ico": "icon.svg"} {
 		want, err := os.ReadFile("web/page/" + file)
 		if err != nil {
@@ -50,6 +49,18 @@ func testPage(t *testing.T, s *shop) {
 			t.Errorf("GET %s: headers %v", path, h)
 		}
 	}
+	_, page, h := s.call(t, 0, "GET", "/", "")
+	policy := h.Get("Content-Security-Policy")
+	for _, part := range []string{"style", "script"} {
+		_, text, found := strings.Cut(page, "<"+part+">")
+		text, _, closed := strings.Cut(text, "</"+part+">")
+		if !found || !closed || !strings.Contains(policy, part+"-src 'self' "+web.Hash([]byte(text))) {
+			t.Errorf("the policy %q does not allow the first %s of the page", policy, part)
+		}
+	}
+	if _, again, _ := s.call(t, 0, "GET", "/?x=1", ""); again != page {
+		t.Error("a query makes another page")
+	}
 	for path, kind := range map[string]string{"/": "text/html; charset=utf-8",
 		"/web/app.js": "text/javascript; charset=utf-8", "/web/views.css": "text/css; charset=utf-8",
 		"/web/icon.svg": "image/svg+xml", "/favicon.ico": "image/svg+xml",
@@ -58,8 +69,8 @@ func testPage(t *testing.T, s *shop) {
 			t.Errorf("GET %s: Content-Type %q, want %q", path, h.Get("Content-Type"), kind)
 		}
 	}
-	for _, path := range []string{"/web/gone.js", "/web/", "/web", "/web/app.js/x", "/web/..%2Fweb.go",
-		"/web/../page.go", "/index.html", "/%00"} {
+	for _, path := range []string{"/web/gone.js", "/web/", "/web", "/web/index.html", "/web/app.js/x",
+		"/web/..%2Fweb.go", "/web/../page.go", "/index.html", "/%00"} {
 		s.expect(t, 0, "GET", path, "", 404, unknownPath)
 	}
 	const notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
@@ -141,7 +152,7 @@ func TestPageOverTLS(t *testing.T) {
 // host that could add to the policy adds nothing.
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	site, err := web.New(true, []byte("[]"))
+	site, err := web.New([]byte("[]"), web.Chat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +162,7 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
 		t.Errorf("policy %q", policy)
 	}
-	if !strings.Contains(body, `<html lang="en" data-chat="on">`) {
+	if !strings.Contains(body, `<html lang="en" data-chat="on" data-operators="off" data-root="off">`) {
 		t.Error("the page does not know of the chat")
 	}
 	for _, row := range []struct{ address, host, want string }{

@@ -36,7 +36,8 @@ func (r pushCalls) showPush(ctx *fasthttp.RequestCtx, c Call) {
 	b := append([]byte(nil), `{"url":`...)
 	b = strconv.AppendQuote(b, r.url(ctx))
 	b = append(b, `,"ticket":"`...)
-	b = r.cfg.Keys.AppendTicket(b, c.user, timeOf(ctx).Add(r.life))
+	login, _ := r.tokenOf(ctx) // it is valid: the route lets only users pass
+	b = r.cfg.Keys.AppendTicket(b, c.user, login.id, timeOf(ctx).Add(r.life))
 	b = append(b, `","expires_in":`...)
 	b = strconv.AppendInt(b, int64(r.life/time.Second), 10)
 	// After an outage all clients come back: each waits for a random time up to the longest one.

@@ -207,6 +207,9 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c Call) {
 	}
 	c.user, c.answer.user = user, user
 	line.Handle(ctx, c)
+	if !line.Work.quick {
+		c.answer.server.logAct(ctx, c.path)
+	}
 }
 
 var methodGet = []byte(fasthttp.MethodGet)

@@ -28,9 +28,9 @@ func setTable(s *shop) {
 		{"POST", "/threads", s.user, slow, show("begin")},
 		{"GET", "/threads/new", s.anybody, slow, show("new")},
 		{"GET", "/threads/:id", s.anybody, slow, show("thread", "id")},
-		{"DELETE", "/threads/:id", s.root, slow, show("delete", "id")},
+		{"DELETE", "/threads/:id", s.administers, slow, show("delete", "id")},
 		{"PUT", "/threads/:id/posts/:n", s.user, slow, show("post", "id", "n")},
-		{"GET", "/admin/users/:name", s.root, slow, show("user", "name")},
+		{"GET", "/admin/users/:name", s.administers, slow, show("user", "name")},
 	})
 	s.do(func() { s.router = router })
 }

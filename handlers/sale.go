@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,9 +14,6 @@ import (
 
 	"flashsale/redisx"
 )
-
-// operator is the name of user 1 in the log of the sale.
-const operator = "root"
 
 // milliseconds is RFC 3339 in UTC, to the millisecond.
 const milliseconds = "2006-01-02T15:04:05.000Z"
@@ -109,7 +107,12 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 		reply(ctx, f)
 		return
 	}
-	if _, err := s.cfg.Sale.Change(change); err != nil {
+	change.By = actorOf(ctx)
+	if now, err := s.cfg.Sale.Change(change); err != nil {
+		if errors.Is(err, redisx.ErrStateConflict) && isOpeningOver(change, now) {
+			reply(ctx, errOpensInPast)
+			return
+		}
 		s.replyOutcome(ctx, err)
 		return
 	}
@@ -119,6 +122,12 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 		return
 	}
 	replyRaw(ctx, s.appendSale(nil, &found))
+}
+
+// isOpeningOver reports whether a refused change was to open the sale by itself at a time that is over.
+func isOpeningOver(c redisx.Change, now redisx.Current) bool {
+	schedules := c.State == "" || c.State == redisx.StateScheduled
+	return schedules && c.OpensAt != nil && !c.OpensAt.IsZero() && !c.OpensAt.After(now.Now)
 }
 
 // checkID compares the id in a body, if there is one, with the id of the sale.
@@ -138,7 +147,6 @@ func (s *Server) checkID(id *member) *failure {
 
 // readChange reads the wanted change, which has at least one of the members.
 func readChange(members [3]member) (c redisx.Change, f *failure) {
-	c.By = operator
 	if members[0].kind+members[1].kind+members[2].kind == 0 {
 		return c, errMalformedJSON
 	}
@@ -194,8 +202,9 @@ func (s *Server) listLog(ctx *fasthttp.RequestCtx, c Call) {
 // appendLogEntry appends an entry as JSON.
 func appendLogEntry(dst []byte, e *redisx.LogEntry) []byte {
 	dst = appendTime(append(dst, `{"at":`...), e.At)
-	dst = append(append(dst, `,"by":"`...), e.By...)
-	dst = append(append(append(dst, `","what":"`...), e.What...), '"')
+	by, _ := json.Marshal(e.By) // a string can always be written
+	dst = append(append(dst, `,"by":`...), by...)
+	dst = append(append(append(dst, `,"what":"`...), e.What...), '"')
 	switch e.What {
 	case redisx.LogOpened:
 		dst = strconv.AppendInt(append(dst, `,"pieces":`...), e.Pieces, 10)
@@ -251,7 +260,8 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, f)
 		return
 	}
-	food, left, err := s.cfg.Sale.Restock(redisx.Restock{By: operator, Food: food, Add: add, Key: string(key)})
+	food, left, err := s.cfg.Sale.Restock(redisx.Restock{By: actorOf(ctx), Food: food, Add: add,
+		Key: string(key)})
 	switch {
 	case errors.Is(err, redisx.ErrOutOfStock):
 		reply(ctx, tooFewLeft(left, -add))

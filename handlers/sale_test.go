@@ -20,6 +20,7 @@ const (
 	keyReused     = `{"code":"IDEMPOTENCY_KEY_REUSED","message":"Idempotency-Key 已用于其他请求"}`
 	badState      = `{"code":"INVALID_SALE_STATE","message":"抢购状态无效"}`
 	closesInPast  = `{"code":"CLOSES_IN_PAST","message":"结束时间已过；要立即结束，请发送 state 为 closed"}`
+	opensInPast   = `{"code":"OPENS_IN_PAST","message":"开始时间已过；要立即开始，请发送 state 为 open"}`
 	badAdd        = `{"code":"INVALID_ADD","message":"add 不能为 0，且绝对值不能超过 1000000000"}`
 	badTimes      = `{"code":"INVALID_SALE_TIMES","message":"开始或结束时间无效"}`
 )
@@ -117,6 +118,8 @@ func TestChangeSale(t *testing.T) {
 			s.expect(t, rootUser, "PUT", "/admin/sale", `{"closes_at":"2001-01-02T03:04:05Z"`+more+"}", 400,
 				closesInPast)
 		}
+		s.expect(t, rootUser, "PUT", "/admin/sale", `{"state":"scheduled","opens_at":"2001-01-02T03:04:05Z"}`, 400,
+			opensInPast)
 		for _, step := range []struct{ change, want string }{
 			{`{"state":"paused","id":"` + s.cfg.Sale.ID() + `"}`, body("paused", "null", "null")},
 			{`{"state":"paused"}`, body("paused", "null", "null")},
@@ -168,6 +171,7 @@ func TestOrderOutsideOpen(t *testing.T) {
 			s.expect(t, 3, "POST", "/orders", mine, 200, s.orderID(3), "Idempotency-Key", "k")
 			s.expect(t, 2, "GET", "/orders", "", 200, "[]")
 		}
+		s.expect(t, rootUser, "PUT", "/admin/sale", `{"opens_at":"2001-01-02T03:04:05Z"}`, 400, opensInPast)
 		s.call(t, rootUser, "PUT", "/admin/sale", `{"state":"open"}`)
 		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+s.cartOf(2)+`"}`, 200, s.orderID(2))
 		found, err := s.cfg.Sale.Snapshot()

@@ -20,7 +20,10 @@ import (
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/operators"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/serve/framing"
@@ -56,7 +59,16 @@ type Config struct {
 	Sale     *redisx.Sale
 	TokenTTL time.Duration // how long an access token is valid
 
+	AdminFrom []netip.Prefix // from where operators and root may run the sale; none: from everywhere
+	RootOff   bool           // root is a buyer and nothing else
+
 	ServiceToken string // of other programs that use the rooms; "" lets none in
+
+	// PastSale opens a sale that has ended; turnover.ErrNoPastSale without such a sale, or without its prices.
+	// nil: only this sale is known.
+	PastSale func(sale string) (*PastSale, error)
+	// PastSales are the ids of the sales before this one, the last one first; nil: they are not known.
+	PastSales func() ([]string, error)
 
 	Registered      int  // users who may register
 	CatalogueBuyers bool // only users of the catalogue may order
@@ -99,18 +111,22 @@ type Server struct {
 	// Rooms that the calls of the sale use; nil where they have not joined.
 	limits    *limits.Limiter
 	accounts  *accounts.Accounts
+	sessions  *sessions.Sessions
+	operators *operators.Operators
 	hashing   hashing
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
+	demand    *demand.Demand
 
 	hitsByCall *traffic.Counters // by route and class of status, see count
 	hitsByFood *traffic.Counters // pieces that were added to carts
 
 	readiness readiness
 	lists     atomic.Int64 // lists for root that are being sent
+	sortedMax int          // orders in an export by item
 	names     func() *catalog.Names
 
-	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
+	refusedLogins, refusedOperators, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
 }
 
 // New makes a Server without rooms, see Add. It is not ready until Publish is called.
@@ -119,7 +135,7 @@ func New(cfg Config) *Server {
 	if count == nil {
 		count = figures.Private()
 	}
-	s := &Server{cfg: cfg, figures: count, drained: make(chan struct{}),
+	s := &Server{cfg: cfg, figures: count, sortedMax: sortedMax, drained: make(chan struct{}),
 		limiter: listener.NewLimiter(listener.Config{
 			TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,

@@ -134,7 +134,7 @@ func (s *shop) run(tb testing.TB) {
 }
 
 func (s *shop) token(user uint32) string {
-	return string(s.keys.AppendAccess(nil, user, time.Now().Add(time.Hour)))
+	return string(s.keys.AppendAccess(nil, user, 1, time.Now().Add(time.Hour)))
 }
 
 func (s *shop) cartOf(user uint32) string { return string(s.keys.AppendCart(nil, user, uint64(user))) }

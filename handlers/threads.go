@@ -47,11 +47,11 @@ func Threads(c Conversation) Room {
 			{"GET", "/rooms/sale", anybody, slow, r.showRoom},
 			{"POST", "/rooms/sale/messages", s.user, takes(longestBodyMax), r.postInRoom},
 			{"GET", "/rooms/sale/messages", anybody, slow, r.listRoom},
-			{"DELETE", "/rooms/sale/messages/:message", s.root, slow, r.eraseMessage},
-			{"PUT", "/rooms/sale/pin", s.root, slow, r.pinMessage},
-			{"DELETE", "/rooms/sale/pin", s.root, slow, r.unpinMessage},
-			{"PUT", "/rooms/sale/muted/:user", s.root, slow, r.muteUser},
-			{"DELETE", "/rooms/sale/muted/:user", s.root, slow, r.unmuteUser},
+			{"DELETE", "/rooms/sale/messages/:message", s.operates, slow, r.eraseMessage},
+			{"PUT", "/rooms/sale/pin", s.operates, slow, r.pinMessage},
+			{"DELETE", "/rooms/sale/pin", s.operates, slow, r.unpinMessage},
+			{"PUT", "/rooms/sale/muted/:user", s.operates, slow, r.muteUser},
+			{"DELETE", "/rooms/sale/muted/:user", s.operates, slow, r.unmuteUser},
 		}
 	}
 }

@@ -50,11 +50,11 @@ func Traffic(room *traffic.Traffic) Room {
 		s.traffic = room
 		r := trafficCalls{s, room}
 		return []Route{
-			{"POST", "/traffic/hit", s.rootOrService, takes(32 << 10), r.hit},
-			{"GET", "/traffic", s.rootOrService, slow, r.show},
-			{"DELETE", "/traffic", s.root, slow, r.delete},
-			{"GET", "/traffic/keys", s.rootOrService, slow, r.listKeys},
-			{"GET", "/traffic/top", s.rootOrService, slow, r.showTop},
+			{"POST", "/traffic/hit", s.operatesOrService, takes(32 << 10), r.hit},
+			{"GET", "/traffic", s.viewsOrService, slow, r.show},
+			{"DELETE", "/traffic", s.administers, slow, r.delete},
+			{"GET", "/traffic/keys", s.viewsOrService, slow, r.listKeys},
+			{"GET", "/traffic/top", s.viewsOrService, slow, r.showTop},
 		}
 	}
 }

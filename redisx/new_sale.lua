@@ -19,13 +19,13 @@ local function putStock(stock, first)
 end
 
 -- putSale makes the marker and the log of a sale, and opens the sale if it is time. The times are Unix ms,
--- '' for none; hold is how long orders are held, milliseconds as a text.
-local function putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold)
+-- '' for none; hold is how long orders are held, milliseconds as a text; by is who opens it, for the log.
+local function putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold, by)
   redis.call('HSET', marker, 'id', id, 'catalog', catalog)
   if hold ~= '0' then redis.call('HSET', marker, 'hold', hold) end
   if opens_at ~= '' then redis.call('HSET', marker, 'opens_at', opens_at) end
   if closes_at ~= '' then redis.call('HSET', marker, 'closes_at', closes_at) end
-  redis.call('XADD', log, '*', 'by', 'terminal', 'what', 'opened', 'pieces', string.format('%d', pieces),
+  redis.call('XADD', log, '*', 'by', by, 'what', 'opened', 'pieces', string.format('%d', pieces),
     'opens_at', opens_at, 'closes_at', closes_at)
   currentSale(marker, gate, log, id)
 end

@@ -87,7 +87,7 @@ end
 if proposed == '' or wanted ~= '' then return {NONE, '', '', 0, '', '', '', 0, 0, 0} end
 if closes_at ~= '' and tonumber(closes_at) <= clock() then return {OVER, '', '', 0, '', '', '', 0, 0, 0} end
 putStock(stock, FIRST_FOOD)
-putSale(marker, gate, log, proposed, catalog, opens_at, closes_at, pieces, hold)
+putSale(marker, gate, log, proposed, catalog, opens_at, closes_at, pieces, hold, 'terminal')
 if server ~= '' then redis.call('HSET', marker, 'server', server) end
 if tonumber(slices) > 1 then redis.call('HSET', marker, 'slices', slices, 'filling', 1) end
 return {OPENED, proposed, catalog, 0, opens_at, closes_at, '', tonumber(slices), slices == '1' and 0 or 1, tonumber(hold)}

@@ -20,14 +20,41 @@ const (
 	victims        = 64        // users whose strings are mutated
 )
 
-// mint holds strings that a forger may have seen: valid ones of some users, expired ones, and ones under
-// another secret.
+// kind is a kind of string.
+type kind struct {
+	mint    func(k *tokens.Keys, dst []byte, user, session uint32, expires time.Time) []byte
+	accepts func(k *tokens.Keys, text []byte, now time.Time) bool
+	ends    bool // it is refused when it has expired
+}
+
+var kinds = [...]kind{
+	{(*tokens.Keys).AppendAccess, func(k *tokens.Keys, text []byte, now time.Time) bool {
+		_, _, _, ok := k.Access(text, now)
+		return ok
+	}, true},
+	{(*tokens.Keys).AppendOperator, func(k *tokens.Keys, text []byte, now time.Time) bool {
+		_, _, _, ok := k.Operator(text, now)
+		return ok
+	}, true},
+	{(*tokens.Keys).AppendTicket, func(k *tokens.Keys, text []byte, _ time.Time) bool {
+		_, _, _, ok := k.Ticket(text)
+		return ok
+	}, false},
+	{func(k *tokens.Keys, dst []byte, user, session uint32, _ time.Time) []byte {
+		return k.AppendCart(dst, user, uint64(session))
+	}, func(k *tokens.Keys, text []byte, _ time.Time) bool {
+		_, _, ok := k.Cart(text)
+		return ok
+	}, false},
+}
+
+// mint holds strings of each kind that a forger may have seen: valid ones of some users, expired ones, and
+// ones under another secret.
 type mint struct {
-	keys                        *tokens.Keys
-	now                         time.Time
-	access, carts, expired      [victims][]byte
-	strangeAccess, strangeCarts [victims][]byte
-	rightAccess, rightCarts     map[string]bool
+	keys                    *tokens.Keys
+	now                     time.Time
+	valid, expired, strange [len(kinds)][victims][]byte
+	minted                  [len(kinds)]map[string]bool
 }
 
 func newMint(tb testing.TB) *mint {
@@ -39,17 +66,20 @@ func newMint(tb testing.TB) *mint {
 		}
 		return k
 	}
-	m := &mint{keys: newKeys("a"), now: time.Unix(1_800_000_000, 0), rightAccess: map[string]bool{},
-		rightCarts: map[string]bool{}}
+	m := &mint{keys: newKeys("a"), now: time.Unix(1_800_000_000, 0)}
 	strange := newKeys("b")
-	for i := range m.access {
-		user := uint32(i + 1)
-		m.access[i] = m.keys.AppendAccess(nil, user, m.now.Add(time.Hour))
-		m.carts[i] = m.keys.AppendCart(nil, user, uint64(i))
-		m.expired[i] = m.keys.AppendAccess(nil, user, m.now.Add(-time.Duration(i)*time.Second))
-		m.strangeAccess[i] = strange.AppendAccess(nil, user, m.now.Add(time.Hour))
-		m.strangeCarts[i] = strange.AppendCart(nil, user, uint64(i))
-		m.rightAccess[string(m.access[i])], m.rightCarts[string(m.carts[i])] = true, true
+	for k, kind := range kinds {
+		m.minted[k] = map[string]bool{}
+		for i := range victims {
+			user, session := uint32(i+1), uint32(i)
+			m.valid[k][i] = kind.mint(m.keys, nil, user, session, m.now.Add(time.Hour))
+			m.minted[k][string(m.valid[k][i])] = true
+			m.expired[k][i] = kind.mint(m.keys, nil, user, session, m.now.Add(-time.Duration(i)*time.Second))
+			if !kind.ends {
+				m.minted[k][string(m.expired[k][i])] = true
+			}
+			m.strange[k][i] = kind.mint(strange, nil, user, session, m.now.Add(time.Hour))
+		}
 	}
 	return m
 }
@@ -58,36 +88,26 @@ func newMint(tb testing.TB) *mint {
 type forger struct {
 	*mint
 	dice *rand.Rand
-	cart bool // forges cart IDs, else access tokens
+	kind int // that it forges
 	text []byte
 	raw  []byte
 }
 
-// right is a string of a random user; other is one of the other kind.
-func (f *forger) right() []byte { return f.pick(&f.access, &f.carts) }
-func (f *forger) other() []byte { return f.pick(&f.carts, &f.access) }
+// right is a string of a random user; other is one of another kind.
+func (f *forger) right() []byte { return f.pick(&f.valid[f.kind]) }
+func (f *forger) other() []byte {
+	return f.pick(&f.valid[(f.kind+1+f.dice.IntN(len(kinds)-1))%len(kinds)])
+}
 
-func (f *forger) pick(access, carts *[victims][]byte) []byte {
-	if f.cart {
-		access = carts
-	}
-	f.text = append(f.text[:0], access[f.dice.IntN(victims)]...)
+func (f *forger) pick(list *[victims][]byte) []byte {
+	f.text = append(f.text[:0], list[f.dice.IntN(victims)]...)
 	return f.text
 }
 
 // accepts reports whether the keys accept the forged text.
-func (f *forger) accepts(text []byte) (ok bool) {
-	if f.cart {
-		_, _, ok = f.keys.Cart(text)
-	} else {
-		_, _, ok = f.keys.Access(text, f.now)
-	}
-	return ok
-}
+func (f *forger) accepts(text []byte) bool { return kinds[f.kind].accepts(f.keys, text, f.now) }
 
-func (f *forger) isRight(text []byte) bool {
-	return f.cart && f.rightCarts[string(text)] || !f.cart && f.rightAccess[string(text)]
-}
+func (f *forger) isRight(text []byte) bool { return f.minted[f.kind][string(text)] }
 
 // alphabet is what tokens are made of.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -139,11 +159,13 @@ var forgeries = []struct {
 		head := bytes.Clone(f.right()[:1+f.dice.IntN(tokens.Length-1)])
 		return append(head, f.right()[len(head):]...)
 	}},
-	{"expired", func(f *forger) []byte { // a cart does not expire; for it this is one more of the other kind
-		f.text = append(f.text[:0], f.expired[f.dice.IntN(victims)]...)
-		return f.text
+	{"expired", func(f *forger) []byte {
+		if !kinds[f.kind].ends { // then it is one more of another kind
+			return f.other()
+		}
+		return f.pick(&f.expired[f.kind])
 	}},
-	{"other secret", func(f *forger) []byte { return f.pick(&f.strangeAccess, &f.strangeCarts) }},
+	{"other secret", func(f *forger) []byte { return f.pick(&f.strange[f.kind]) }},
 	{"other kind", func(f *forger) []byte { return f.other() }},
 	{"random", func(f *forger) []byte {
 		text := f.right()
@@ -165,37 +187,37 @@ func (f *forger) flip(n int) []byte {
 	return f.text
 }
 
-// run makes forgeries, kind by kind in turn, until n were refused, and returns the number of each kind.
+// run makes forgeries, one way after the other, until n were refused, and returns the number of each.
 func (f *forger) run(n int) (refused []int, err error) {
 	refused = make([]int, len(forgeries))
 	for i := range 2 * n { // twice as many: some come out right
-		kind := i % len(forgeries)
-		f.cart = i/len(forgeries)%2 == 1
-		text := forgeries[kind].make(f)
+		way := i % len(forgeries)
+		f.kind = i / len(forgeries) % len(kinds)
+		text := forgeries[way].make(f)
 		if !f.accepts(text) {
-			refused[kind]++
+			refused[way]++
 			if n--; n == 0 {
 				return refused, nil
 			}
 		} else if !f.isRight(text) {
-			return nil, fmt.Errorf("%s: %q is accepted (as a cart: %t)", forgeries[kind].name, text, f.cart)
+			return nil, fmt.Errorf("%s: %q is accepted as kind %d", forgeries[way].name, text, f.kind)
 		}
 	}
 	return nil, fmt.Errorf("%d forgeries too few were refused", n)
 }
 
-// Ten million wrong tokens and cart IDs, and not one is accepted.
+// Ten million wrong strings, of each kind in turn, and not one is accepted.
 func TestMutationsAreRefused(t *testing.T) {
 	t.Parallel()
 	total, m := mutations, newMint(t)
 	if testing.Short() || testkit.Race {
 		total = mutationsShort
 	}
-	for i := range victims {
-		user, _, ok := m.keys.Access(m.access[i], m.now)
-		owner, _, cartOK := m.keys.Cart(m.carts[i])
-		if !ok || !cartOK || user != uint32(i+1) || owner != user {
-			t.Fatalf("the right strings of user %d are refused", i+1)
+	for k, kind := range kinds {
+		for text := range m.minted[k] {
+			if !kind.accepts(m.keys, []byte(text), m.now) {
+				t.Fatalf("kind %d: the right string %s is refused", k, text)
+			}
 		}
 	}
 	forgers := runtime.GOMAXPROCS(0)
@@ -214,10 +236,10 @@ func TestMutationsAreRefused(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for kind, forgery := range forgeries {
+	for way, forgery := range forgeries {
 		sum := 0
 		for _, refused := range sums {
-			sum += refused[kind]
+			sum += refused[way]
 		}
 		if least := total / len(forgeries) * 8 / 10; sum < least {
 			t.Errorf("%s: %d were refused, want at least %d", forgery.name, sum, least)
@@ -236,8 +258,8 @@ func TestRefusalTakesConstantTime(t *testing.T) {
 	}
 	const tolerance, attempts = 1.03, 10
 	m := newMint(t)
-	for _, cart := range []bool{false, true} {
-		f := &forger{mint: m, dice: rand.New(rand.NewPCG(1, 2)), cart: cart}
+	for kind := range kinds {
+		f := &forger{mint: m, dice: rand.New(rand.NewPCG(1, 2)), kind: kind}
 		first, last := bytes.Clone(f.right()), bytes.Clone(f.text)
 		first[0], last[len(last)-1] = another(first[0]), another(last[len(last)-1])
 		if f.accepts(first) || f.accepts(last) {
@@ -252,7 +274,7 @@ func TestRefusalTakesConstantTime(t *testing.T) {
 			}
 		}
 		if ratios[len(ratios)-1] > tolerance {
-			t.Errorf("cart %t: times differ by factors of %.3f in %d attempts, want at most %v", cart, ratios,
+			t.Errorf("kind %d: times differ by factors of %.3f in %d attempts, want at most %v", kind, ratios,
 				attempts, tolerance)
 		}
 	}

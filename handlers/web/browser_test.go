@@ -173,7 +173,14 @@ func (p *tab) js(statements string) string {
 func (p *tab) until(what, expression string) {
 	p.t.Helper()
 	err := testkit.Await(p.ctx, what, patience, func() bool {
-		if eval[bool](p, expression) {
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		defer cancel()
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression, chromedp.EvalAwaitPromise))
+		switch {
+		case err != nil && !isLoading(err):
+			p.keepPicture("failed")
+			p.t.Fatalf("%.200s: %v", expression, err)
+		case err == nil && is:
 			return true
 		}
 		background.Pause(p.ctx, pace)
@@ -183,6 +190,13 @@ func (p *tab) until(what, expression string) {
 		p.keepPicture("failed")
 		p.t.Fatal(err)
 	}
+}
+
+// isLoading reports whether a page has gone while it was asked: another one, or the same again, is loading.
+func isLoading(err error) bool {
+	return strings.Contains(err.Error(), "Inspected target navigated") ||
+		strings.Contains(err.Error(), "Execution context was destroyed") ||
+		strings.Contains(err.Error(), "Cannot find context")
 }
 
 // untilText waits until the text of an element holds another one.
@@ -228,6 +242,8 @@ func (p *tab) logIn(name, password string) {
 	p.fill("login-password", password)
 	p.click("#login-form .primary")
 	p.untilText("account", name)
+	p.until("the view after the login",
+		`!document.getElementById("view-" + location.hash.split("/")[1]).hidden`)
 }
 
 // confirm confirms a dangerous act.
@@ -247,7 +263,8 @@ func (p *tab) setTime(id, local string) {
 func (p *tab) view(name string) {
 	p.t.Helper()
 	p.click(fmt.Sprintf(`nav a[href="#/%s"]`, name))
-	p.until("view "+name, fmt.Sprintf("document.body.dataset.view === %q", name))
+	p.until("view "+name, fmt.Sprintf(`document.body.dataset.view === %[1]q &&
+		!document.getElementById("view-%[1]s").hidden`, name))
 }
 
 // shoot keeps a picture of the page, where people want to look at it.

@@ -12,15 +12,32 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Who sees the shop for the first time taps a food, logs in and orders: three taps and a form.
+// Times of the keystroke-level model (Card, Moran and Newell, 1980), in seconds, for somebody who types
+// slowly: to point at a thing, to press a key, and to think before each step.
+const pointing, pressing, thinking = 1.1, 0.5, 1.35
+
+// Who sees the shop for the first time taps a food, logs in and orders in less than 20 s.
 func visitorBuys(t *testing.T, s *shop) {
 	p := open(t, s.Address, "")
 	p.until("the shop", `document.body.dataset.view === "buy"`)
-	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
-	p.run(chromedp.KeyEvent("user31\tpass31\r")) // the form has the focus
+	seconds := 0.0
+	tap := func(selector string) {
+		t.Helper()
+		p.click(selector)
+		seconds += thinking + pointing
+	}
+	tap(`#foods li[data-food="4"] button[data-count="1"]`)
+	for _, keys := range []string{"user31\t", "pass31\r"} { // the form has the focus
+		p.run(chromedp.KeyEvent(keys))
+		seconds += thinking + pressing*float64(len(keys))
+	}
 	p.untilText("cart-items", "1 × Spicy tofu")
-	p.click("#order:not(:disabled)")
+	tap("#order:not(:disabled)")
 	p.untilText("receipt-id", s.Sale(t)+"-31")
+	if seconds > 20 {
+		t.Errorf("the steps to an order take about %.0f s", seconds)
+	}
+	t.Logf("the steps to an order take about %.0f s", seconds)
 	dark := p.js(`const c = document.getElementById("receipt-code"), d = c.getContext("2d")
 		.getImageData(0, 0, c.width, c.height).data;
 		return d.filter((v, i) => i % 4 === 3 && v === 255).length > c.width * c.height / 5;`)
@@ -29,6 +46,18 @@ func visitorBuys(t *testing.T, s *shop) {
 	}
 	p.click("#receipt-done")
 	p.until("the focus at the receipt's button", `document.activeElement.id === "receipt-open"`)
+}
+
+// The tap of a visitor who does not log in then is forgotten.
+func tapIsForgotten(t *testing.T, s *shop) {
+	p := open(t, s.Address, "buy")
+	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
+	p.click("#login-cancel")
+	p.logIn("user35", "pass35")
+	p.until("an empty cart", `document.getElementById("cart-empty").checkVisibility()`)
+	if text := p.js(`return document.getElementById("cart-items").textContent`); text != "" {
+		t.Errorf("the cart holds %q", text)
+	}
 }
 
 // From the first food to the order the keyboard needs few keys, and the focus never falls to the body.
@@ -94,7 +123,7 @@ func languageIsChosen(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
 	p.js(`document.getElementById("language").click()`) // it loads the page again
 	p.until("Chinese", `document.documentElement?.lang === "zh"`)
-	p.untilText("buy-title", "商店")
+	p.untilText("buy-title", "限时抢购")
 	p.untilText("buy-state", "抢购进行中")
 	p.fill("food-filter", "水饺")
 	p.until("one food", `[...document.querySelectorAll("#foods li")].filter((e) => !e.hidden).length === 1`)

@@ -34,6 +34,7 @@ func orderIsWhatIsShown(t *testing.T, s *shop) {
 		};`)
 	lost.click(`#foods li[data-food="1"] button[data-count="1"]`)
 	lost.untilText("buy-message", "The server cannot be reached")
+	lost.untilNoText("buy-message") // it was reached since
 	lost.click(`#foods li[data-food="1"] button[data-count="1"]`)
 	order(lost, "21", "1 × Spicy noodles")
 

@@ -97,7 +97,7 @@ var stateTests = []moduleTest{
 			m.resume();
 			return m.session?.user ?? null;
 		});
-		m.logOut();
+		m.logOut("expired");
 		return resumed;`, `[null,null,null,null,null,null,null,null,2]`},
 	{"a cart changes as on the server", "cart", `
 		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
@@ -105,8 +105,10 @@ var stateTests = []moduleTest{
 		`[{"food":2,"count":2},{"food":1,"count":1}]`},
 	{"a part of the sale that is away or behind is told", "live", `
 		const { known } = await import("/web/store.js");
+		const { sale } = known;
 		const shown = (slices) => {
-			m.show({ ...known, sale: { ...known.sale, ...slices } });
+			known.sale = { ...sale, ...slices };
+			m.show();
 			return document.getElementById("slices").textContent.slice(0, 15);
 		};
 		return [shown({ slices_away: 2, slices_behind: 1 }), shown({ slices_behind: 1 }), shown({})];`,
@@ -114,8 +116,9 @@ var stateTests = []moduleTest{
 	{"a Redis that has not answered yet is shown as before, not as away", "live", `
 		const { known } = await import("/web/store.js");
 		const shown = (redis, ledger_lag) => {
-			m.show({ ...known, pace: { orders: 0, orders_of: "sale", p50_ms: null, p99_ms: null, connections: 1,
-				redis, ledger_lag } });
+			known.pace = { orders: 0, servers: 1, servers_of: 1, p50_ms: null, p99_ms: null, connections: 1, redis,
+				ledger_lag };
+			m.show();
 			return ["redis", "ledger"].map((id) => document.getElementById(id).textContent);
 		};
 		return [shown("up", 7), shown(null, null), shown("away", null)];`,
@@ -196,7 +199,7 @@ var stateTests = []moduleTest{
 			answers.push(await one, await two);
 		}
 		return answers;`, `[false,true,true,false]`},
-	{"a list of any length is split into its objects", "orders", `
+	{"a list of any length is split into its objects", "splitter", `
 		const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
 		const split = (size) => {
 			const seen = [];
@@ -231,21 +234,28 @@ func paceIsKeptBySeconds(t *testing.T, s *shop) {
 		};
 		const sales = [told(0, 7), told(-1, 6), told(-4999, 5), told(1, 8), told(-5000, 4)];
 		m.takeSale(before);
-		const follow = { history: { from: 100, orders: [1, 2, 3] } };
-		const pace = (t, orders, refused = {}) =>
-			m.take({ event: "pace", data: JSON.stringify({ t, orders, refused }) });
-		m.take({ event: "history", data: JSON.stringify(follow.history) });
-		m.known.refused = [];
-		pace(102, 3);
+		const column = (...numbers) => ({ orders: numbers, refused: numbers, p99_ms: numbers,
+			connections: numbers });
+		m.take({ event: "history", data: JSON.stringify({ before: 10, peak: 3, refused: { CART_EMPTY: 5 },
+			last_minute: [{ t: 102, refused: { CART_EMPTY: 1 } }], missing: [[100, 101, 1, 2]], marks: [],
+			parts: [{ step: 10, from: 90, ...column(20) }, { step: 1, from: 100, ...column(1, 2, 3) }] }) });
+		const pace = (t, orders, refused = {}, servers = 2) => m.take({ event: "pace", data: JSON.stringify(
+			{ t, orders, refused, p99_1s_ms: 0, connections: 1, servers, servers_of: 2 }) });
+		const curve = (name) => JSON.stringify(m.known.curve.points.map((point) => point[name]));
+		pace(102, 3, { CART_EMPTY: 1 });
 		pace(103, 4, { CART_EMPTY: 1 });
-		pace(103, 5, { CART_EMPTY: 2 });
-		pace(105, 7, { CART_EMPTY: 1, FOOD_OUT_OF_STOCK: 9 });
-		const short = [m.known.seconds, m.known.orders, m.refusedByCode()].map((x) => JSON.stringify(x));
+		pace(103, 5, { CART_EMPTY: 2 }, 1);
+		pace(105, 8, { CART_EMPTY: 1, FOOD_OUT_OF_STOCK: 9 }, 1);
+		const short = [...["t", "rate", "total"].map(curve), JSON.stringify(m.refusedByCode()),
+			m.known.curve.points.map((point) => m.known.curve.away(point)?.servers ?? 2).join()];
 		for (let t = 106; t < 900; t++) pace(t, 1);
-		return [sales, short, m.known.seconds.length, m.known.seconds[0], m.known.orders.length,
-			m.refusedByCode()];`)
-	const want = `[[7,7,7,8,4],["[100,101,102,103,104,105]","[1,2,3,5,null,7]",` +
-		`"[[\"FOOD_OUT_OF_STOCK\",9],[\"CART_EMPTY\",3]]"],600,300,600,[]]`
+		const { points } = m.known.curve;
+		const sum = points.reduce((all, { orders }) => all + (orders ?? 0), 10);
+		return [sales, short, points.length, [1, 10].map((step) => points.filter((p) => p.step === step).length),
+			points.at(-1).total === sum, sum, m.refusedByCode(), m.known.peak];`)
+	const want = `[[7,7,7,8,4],["[90,100,101,102,103,104,105]","[2,1,2,3,5,null,4]",` +
+		`"[30,31,33,36,41,null,49]","[[\"FOOD_OUT_OF_STOCK\",9,9],[\"CART_EMPTY\",4,8]]","2,1,2,2,1,2,1"],` +
+		`621,[600,21],true,843,[["FOOD_OUT_OF_STOCK",0,9],["CART_EMPTY",0,8]],5]`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -3,6 +3,7 @@
 package web_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestNextSaleOnPage(t *testing.T) {
 	root.click("#times .primary")
 	root.untilText("confirm-text", "Sale "+first)
 	s.sale(t, "pause")
-	root.untilText("log", "open → paused") // what was done elsewhere is there without a touch
+	root.untilText("log", "The sale was paused") // what was done elsewhere is there without a touch
 	times := root.js(`return document.getElementById("closes-at").value`)
 	if !strings.HasPrefix(times, "2040") {
 		t.Errorf("a time that is being typed becomes %q", times)
@@ -57,9 +58,9 @@ func TestNextSaleOnPage(t *testing.T) {
 
 	s.nextSale(t)
 	for _, p := range []*tab{ordered, filled} {
-		p.until("an empty cart in the next sale", `
-			document.getElementById("sale-id").textContent !== "`+first+`" &&
-			!document.getElementById("cart-empty").hidden && !document.getElementById("cart-open").hidden`)
+		p.until("an empty cart in the next sale", `import("/web/store.js").then(({ known }) =>
+			known.sale.id !== "`+first+`" && !document.getElementById("cart-empty").hidden &&
+			!document.getElementById("cart-open").hidden)`)
 		p.until("steppers at zero", `document.querySelectorAll("#foods output").length === 4 &&
 			[...document.querySelectorAll("#foods output")].every((e) => e.textContent === "0")`)
 		p.untilNoText("buy-message")
@@ -84,4 +85,56 @@ func TestNextSaleOnPage(t *testing.T) {
 	root.view("live")
 	root.untilText("peak", "Peak ")
 	root.shoot("live")
+}
+
+// Root opens the next sale from the page, and is told before what happens.
+func TestNextSaleFromPage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 4, 10)
+	first := s.Sale(t)
+	if _, err := s.client(t).Buy(2, client2()...); err != nil {
+		t.Fatal(err)
+	}
+	p := s.operator(t, "operate")
+	p.click("#next-sale button")
+	p.untilText("next-fault", "This sale is not closed: close it first.")
+	p.click("#do-close")
+	p.confirm()
+	p.untilText("operate-message", "The sale is closed.")
+	p.setTime("next-opens", "2020-01-01T10:00:00")
+	p.click("#next-sale button")
+	p.untilText("next-fault", "A time is over: it is ")
+	p.setTime("next-opens", "2040-01-01T10:00:00")
+	p.click("#next-sale button")
+	p.until("a question", `document.getElementById("confirm").open`)
+	p.shoot("question")
+	want := "Sale " + first + `: This sale ends for good. Its orders are kept (1 order), its carts are deleted.
+The orders are first written to a file in the data folder of this server.
+The next one has 4 foods with 40 pieces, as this one had at first.
+5,000 users of the catalogue can log in.
+It opens at 1 Jan 2040, 10:00:00 (09:00:00 UTC).
+It has no closing time.
+Until the servers have it, orders are refused for some seconds.`
+	if text := p.js(`return document.getElementById("confirm-text").textContent`); text != want {
+		t.Errorf("the question is\n%s\nwant\n%s", text, want)
+	}
+	p.confirm()
+	p.until("the next sale", fmt.Sprintf(`import("/web/store.js").then((m) => m.known.sale.id !== %q &&
+		m.known.sale.state === "scheduled")`, first))
+	p.untilText("log", "The sale was made with 40 pieces")
+	p.view("orders")
+	p.until("the sale of before", fmt.Sprintf(`[...document.getElementById("orders-sale").options].some((o) =>
+		o.value === %q)`, first))
+	p.js(fmt.Sprintf(`const sales = document.getElementById("orders-sale"); sales.value = %q;
+		sales.dispatchEvent(new Event("change"));`, first))
+	p.untilText("orders-table", "user2 (2)")
+	p.untilText("orders-table", "1 × food 2")
+	p.shoot("past")
+	p.click("#orders-table a")
+	p.untilText("order-items", "Spicy dumplings")
+	p.untilText("order-facts", first)
+	if text := testkit.ReadFile(t, filepath.Join(s.Data, "orders-"+first+".csv")); !strings.Contains(text,
+		first+"-2,2,user2,2=1,") {
+		t.Errorf("the kept orders are %q", text)
+	}
 }

@@ -31,7 +31,7 @@ func TestBenchOnPage(t *testing.T) {
 		`JSON.stringify([...document.querySelectorAll("#stock li")].map((e) => Number(e.dataset.left))) === %q`,
 		text))
 	p.until("all orders in the curve", fmt.Sprintf(`import("/web/store.js").then((m) =>
-		m.known.orders.reduce((a, b) => a + b, 0) >= %d)`, orders))
+		m.known.curve.points.reduce((a, b) => a + b.orders, 0) >= %d)`, orders))
 	p.untilText("orders", "1,200")
 	p.untilText("sold", p.js(fmt.Sprintf("return (%d).toLocaleString('en-GB')", sold)))
 	drawn := eval[bool](p, `(() => { const c = document.querySelector("#pace-chart canvas");
@@ -82,6 +82,7 @@ func TestSaleOpensOnPage(t *testing.T) {
 	p.untilText("cart-items", "1 × Spicy fried rice")
 	p.until("a button that counts down", `(() => { const b = document.getElementById("order");
 		return b.disabled && /^Opens in \d\d:\d\d$/.test(b.textContent); })()`)
+	p.js(`scrollTo(0, 0)`)
 	p.shoot("cart")
 	p.js(`const button = document.getElementById("order");
 		new MutationObserver(() => { if (!button.disabled) window.opened ??= time(); }).observe(button,
@@ -190,7 +191,7 @@ func TestRootPausesAndRestocks(t *testing.T) {
 	root.fill("restock-pieces", "5")
 	root.click("#restock .primary")
 	root.confirm()
-	root.untilText("operate-message", "Food 2 has 5 pieces now")
+	root.untilText("operate-message", "Spicy dumplings: 5 left now.")
 	root.click("#do-open")
 	root.confirm()
 	root.untilText("operate-message", "The sale is open")

@@ -157,9 +157,9 @@ func (p *tab) register(name string) {
 	p.untilText("account", name)
 }
 
-// account changes the password of carla and logs out everywhere.
+// account changes the password of carla and ends all her sessions.
 func (s *talker) account(t *testing.T, p *tab) {
-	p.click("#open-account")
+	p.click("#account")
 	p.focused("own-title")
 	p.look("account")
 	change := func(old, fresh string) {
@@ -178,8 +178,8 @@ func (s *talker) account(t *testing.T, p *tab) {
 	testkit.Until(t, "end of the token", func() bool { return old.Call("GET", "/threads", "", nil) != nil })
 	p.live()
 
-	p.click("#open-account")
-	p.click("#log-out-everywhere")
+	p.click("#account")
+	p.click("#end-sessions")
 	p.confirm()
 	p.until("a visitor", `!document.getElementById("chat-welcome").hidden &&
 		!document.getElementById("own").open`)
@@ -188,7 +188,7 @@ func (s *talker) account(t *testing.T, p *tab) {
 	p.click("#log-out")
 
 	p.logIn("user9", "pass9") // whose password is the catalogue's
-	p.click("#open-account")
+	p.click("#account")
 	p.untilText("password-fixed", "cannot be changed here")
-	p.closes("own", "open-account")
+	p.closes("own", "account")
 }

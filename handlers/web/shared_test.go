@@ -3,6 +3,7 @@
 package web_test
 
 import (
+	"flashsale/internal/testkit"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,8 +22,9 @@ func TestPage(t *testing.T) {
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
 		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
+		{"sessions", sessionsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard},
-		{"visitor", visitorBuys}, {"few keys", fewKeys},
+		{"visitor", visitorBuys}, {"forgotten tap", tapIsForgotten}, {"few keys", fewKeys},
 		{"rest", restIsOrdered}, {"language", languageIsChosen}, {"size", pageIsSmall},
 		{"no chat", chatIsOff}, {"docs", docsAreAccessible}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
@@ -132,7 +134,7 @@ func tapsAreKept(t *testing.T, s *shop) {
 // What a person does wrong is told in words, and a wrong password is not kept in the form.
 func refusalsInWords(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
-	p.until("the sale", `document.getElementById("sale-id").textContent !== "…"`)
+	p.until("the sale", `Boolean(document.body.dataset.sale)`)
 	p.js(`const send = window.fetch; window.asked = [];
 		window.fetch = async (path, options) => {
 			asked.push(path);
@@ -157,13 +159,48 @@ func refusalsInWords(t *testing.T, s *shop) {
 	p.run(chromedp.Reload())
 	p.untilText("cart-items", "1 × Spicy tofu") // a buyer's login and cart outlive a reload
 	p.click("#log-out")
-	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden`)
+	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
 	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
 		t.Errorf("%s things are stored after logging out", stored)
 	}
 	p.logIn("root", rootPassword)
 	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
 		t.Errorf("%s things are stored for root", stored)
+	}
+}
+
+// Logging out ends the session for everybody, and nothing else; the end of all ends those of other tabs too.
+func sessionsEnd(t *testing.T, s *shop) {
+	p, other := open(t, s.Address, "buy"), open(t, s.Address, "buy")
+	const token = `return (await import("/web/api.js")).session.token`
+	status := func(token string) string {
+		return p.js(fmt.Sprintf(`return (await fetch("/orders", { headers: { "Access-Token": %q } })).status`,
+			token))
+	}
+	other.logIn("user18", "pass18")
+	p.logIn("user18", "pass18")
+	before := p.js(token)
+	p.click("#log-out")
+	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
+	testkit.Until(t, "end of the token", func() bool { return status(before) == "401" })
+	if got := status(other.js(token)); got != "200" {
+		t.Errorf("the other session: %s", got)
+	}
+	p.logIn("user18", "pass18")
+	p.click("#account")
+	p.focused("own-title")
+	p.untilText("password-fixed", "cannot be changed here")
+	p.js(axe)
+	p.look("sessions")
+	p.click("#end-sessions")
+	p.confirm()
+	p.until("the form of a visitor", `document.getElementById("cart").hidden &&
+		!document.getElementById("own").open`)
+	other.click(`#foods li[data-food="4"] button[data-count="1"]`)
+	other.untilText("ended", "Your login has expired. Log in again.")
+	p.logIn("user18", "pass18")
+	if got := status(p.js(token)); got != "200" {
+		t.Errorf("a login after that: %s", got)
 	}
 }
 
@@ -233,7 +270,9 @@ func figuresFit(t *testing.T, s *shop) {
 			const tell = (event, data) => take({ event, data: JSON.stringify(data) });
 			tell("sale", { ...known.sale, pieces_left: 98765432, pieces_sold: 1000000, orders: 100000 });
 			tell("stock", { left: [1000, 10000, 100000, 0] });
-			tell("pace", { t: Math.floor(Date.now() / 1000) + 1, orders: 123456, p50_ms: 4900, p99_ms: 9999,
+			tell("pace", { t: Math.floor(Date.now() / 1000) + 1, orders: 123456, refused: {},
+				servers: 1, servers_of: 1, p99_1s_ms: 0,
+				p50_ms: 4900, p99_ms: 9999,
 				connections: 100000, redis: "away", ledger_lag: 1000000 });
 			await new Promise(requestAnimationFrame);
 			return [...document.querySelectorAll(".tile dd, .cells b")].filter((e) => {

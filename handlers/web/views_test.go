@@ -14,7 +14,9 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
@@ -144,6 +146,11 @@ func TestViewsAreAccessible(t *testing.T) {
 	s.refuses(t)
 	p.untilText("refusals", "Unknown or old cart")
 	look("live")
+	p.js(`location.hash = "#wall"`)
+	look("live-wall")
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.until("the live view with its header",
+		`location.hash === "#/live" && document.querySelector("header").checkVisibility()`)
 	p.view("buy")
 	look("buy-welcome")
 	p.click("#log-in")
@@ -183,6 +190,93 @@ func TestViewsAreAccessible(t *testing.T) {
 	s.start(t, s.Data, "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock), "-app-port", port)
 	p.until("no banner", `document.getElementById("lost").hidden`)
 	p.untilText("link", "Connected")
+}
+
+// curveOf is the curve of a page up to a second, as text, and the last second that it has.
+func (p *tab) curveOf(until int64) (points string, last int64) {
+	p.t.Helper()
+	last = eval[int64](p, `import("/web/store.js").then((m) => m.known.curve.points.at(-1)?.t ?? 0)`)
+	return p.js(fmt.Sprintf(`const { known } = await import("/web/store.js");
+		return JSON.stringify(known.curve.points.filter(({ t }) => t <= %d && known.curve.points[0].step === 1)
+			.map(({ t, total, refused, p99 }) => [t, total, refused, p99])) +
+			JSON.stringify(known.marks)`, until)), last
+}
+
+// A page that is loaded again shows the curve that the one on the wall has, with the marks. The curve tells
+// its points to the mouse and to the keyboard. Root learns who has opened and paused.
+func TestLiveForTheWholeSale(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, 4, 50)
+	p := open(t, s.Address, "live")
+	p.untilText("timeline", "Opened")
+	p.until("words in place of a figure", `!document.getElementById("no-orders").hidden &&
+		document.getElementById("p50").textContent === "no orders yet" &&
+		document.getElementById("rate").textContent === "0"`)
+	p.shoot("no-orders")
+	s.bench(t, 40, 4, 50)
+	root := s.client(t)
+	testkit.Must(t, root.Login("root", rootPassword))
+	for _, state := range []string{"paused", "open"} {
+		reply, err := root.Do("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, state))
+		if err != nil || reply.Status != 200 {
+			t.Fatalf("%s: %v, %v", state, reply, err)
+		}
+	}
+	s.refuses(t)
+	p.untilText("timeline", "Goes on")
+	p.untilText("timeline", "Paused")
+	p.untilText("refusals", "Unknown or old cart")
+	p.untilText("refusals", "a minute")
+	p.until("all orders in the curve", `document.getElementById("no-orders").hidden &&
+		import("/web/store.js").then((m) => m.known.curve.points.at(-1).total === 40)`)
+	_, last := p.curveOf(0)
+	reaches := func(p *tab, t int64) {
+		p.until("the second in the curve", fmt.Sprintf(
+			`import("/web/store.js").then((m) => m.known.curve.points.at(-1)?.t >= %d)`, t))
+	}
+	reaches(p, last+1)
+
+	again := open(t, s.Address, "live")
+	reaches(again, last)
+	wall, _ := p.curveOf(last)
+	if loaded, _ := again.curveOf(last); loaded != wall {
+		t.Errorf("a page that was loaded again shows\n%s\nthe other one\n%s", loaded, wall)
+	}
+	p.run(chromedp.Focus(chromedp.CSS("#pace-chart")), chromedp.KeyEvent(kb.End))
+	p.untilText("pace-point", "40 orders in all")
+	p.until("the point for a screen reader",
+		`document.getElementById("pace-chart").getAttribute("aria-valuetext").includes("40 orders in all")`)
+	p.run(chromedp.KeyEvent(kb.Home))
+	p.untilText("pace-point", "0 orders in all")
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.untilNoText("pace-point")
+	box := eval[[]float64](p, `(() => {
+		const b = document.querySelector("#pace-chart .u-over").getBoundingClientRect();
+		return [b.x + b.width / 2, b.y + b.height / 2]; })()`)
+	p.run(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box[0], box[1]))
+	p.untilText("pace-point", "a second, ")
+	p.shoot("live")
+
+	p.logIn("root", rootPassword)
+	p.view("live")
+	p.untilText("timeline", "Paused by root")
+	p.view("traffic")
+	p.until("words for the keys", `document.getElementById("traffic-key").value === "Orders placed"`)
+	p.view("live")
+	p.run(chromedp.Click(chromedp.CSS("#language"))) // the page is loaded again
+	p.until("the page in Chinese", `document.documentElement?.lang === "zh"`)
+	p.until("the time line in Chinese", `document.getElementById("timeline")?.textContent.includes("继续")`)
+	p.shoot("zh")
+	p.js(`location.hash = "#wall"`)
+	p.run(chromedp.EmulateViewport(1920, 1080))
+	p.until("no header on the wall", `!document.querySelector("header").checkVisibility()`)
+	over := p.js(`const page = document.documentElement;
+		const digits = getComputedStyle(document.getElementById("orders"));
+		return [page.scrollWidth - innerWidth, page.scrollHeight - innerHeight, parseFloat(digits.fontSize) > 70]`)
+	if over != "0,0,true" {
+		t.Errorf("the wall is wider, higher and has large digits: %s", over)
+	}
+	p.shoot("wall-zh")
 }
 
 // refuses has the server refuse orders for two reasons.

@@ -9,11 +9,13 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 )
 
 //go:embed page
@@ -45,14 +47,23 @@ type Form struct {
 }
 
 // Site is a set of files by name.
-type Site struct{ files map[string]*File }
+type Site struct {
+	files map[string]*File
 
-// chatOff is where the page learns that the server has no chat: the first view then loads nothing of it.
-var chatOff, chatOn = []byte(`data-chat="off"`), []byte(`data-chat="on"`)
+	// Scripts and Styles are the hashes of those that stand in the page itself, as its policy names them.
+	Scripts, Styles []string
+}
 
-// New reads the files that are embedded in the program. chat reports whether people can write to each other.
-// catalogue is the file catalogue.json, which tells the page what is sold.
-func New(chat bool, catalogue []byte) (*Site, error) {
+// What a server may have, as the page learns it from an attribute of its document.
+const (
+	Chat      = "chat"      // people can write to each other
+	Operators = "operators" // they can log in
+	Root      = "root"      // root, user 1, may do all that operators may
+)
+
+// New reads the files that are embedded in the program. catalogue is the file catalogue.json, which tells
+// the page what is sold; has are Chat, Operators and Root, or some of them.
+func New(catalogue []byte, has ...string) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
 	if err != nil {
@@ -64,12 +75,45 @@ func New(chat bool, catalogue []byte) (*Site, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the page: %w", err)
 		}
-		if chat && entry.Name() == Index {
-			body = bytes.Replace(body, chatOff, chatOn, 1)
-		}
 		files[entry.Name()] = body
 	}
-	return Of(files)
+	for _, name := range has {
+		off, on := []byte("data-"+name+`="off"`), []byte("data-"+name+`="on"`)
+		files[Index] = bytes.Replace(files[Index], off, on, 1)
+	}
+	var scripts, styles []string
+	files[Index], styles = inline(files[Index], styleLink, "style", files)
+	files[Index], scripts = inline(files[Index], scriptLink, "script", files)
+	s, err := Of(files)
+	if err != nil {
+		return nil, err
+	}
+	s.Scripts, s.Styles = scripts, styles
+	return s, nil
+}
+
+// What the first paint waits for. A script of a module is not: it runs later.
+var (
+	styleLink  = regexp.MustCompile(`<link rel="stylesheet" href="/web/([\w.-]+)">`)
+	scriptLink = regexp.MustCompile(`<script src="/web/([\w.-]+)"></script>`)
+)
+
+// inline puts the linked files into the page: on a slow network they would cost another second. It returns
+// the page and the hashes of what was put in.
+func inline(page []byte, link *regexp.Regexp, element string, files map[string][]byte) ([]byte, []string) {
+	var hashes []string
+	whole := link.ReplaceAllFunc(page, func(tag []byte) []byte {
+		body := files[string(link.FindSubmatch(tag)[1])]
+		hashes = append(hashes, Hash(body))
+		return fmt.Appendf(nil, "<%[1]s>%[2]s</%[1]s>", element, body)
+	})
+	return whole, hashes
+}
+
+// Hash is how a policy names a script or a style sheet that stands in a page.
+func Hash(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Of makes a Site of files by name. Their bodies must not change any more.

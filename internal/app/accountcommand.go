@@ -5,13 +5,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode"
 
 	"flashsale/internal/background"
 	"flashsale/internal/config"
+	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/sessions"
 )
 
 // accountRefusals are the errors of commands that name an account which cannot be changed.
@@ -26,10 +29,19 @@ func runAccount(ctx context.Context, p *program, args []string) (code int) {
 		err = p.onStore(ctx, cfg.Config, func(store *store) error {
 			// Redis must remember the end of tokens for as long as the servers' -token-ttl, which may be longer
 			// than this command's.
-			room := accounts.Config{Redis: store.redis.Spread(), TokenTTL: config.TokenTTLMax, Hash: accounts.Hash}
-			return withAccounts(ctx, room, func(a *accounts.Accounts) error {
-				return (&accountCommand{p, cfg, a}).run(ctx)
+			ended := sessions.New(sessions.Config{Redis: store.redis.Room(sessions.HashTag),
+				TokenTTL: config.TokenTTLMax})
+			room := accounts.Config{Redis: store.redis.Spread(), Hash: credentials.Hash,
+				EndSessions: ofUser(ended.EndAll), NoteEnd: ofUser(ended.NoteAll)}
+			background.Beside(ended.Run, func() {
+				err = withAccounts(ctx, room, func(a *accounts.Accounts) error {
+					if err := awaitRoom(ctx, ended.Up, store.redis.Timeout); err != nil {
+						return err
+					}
+					return (&accountCommand{p, cfg, a}).run(ctx)
+				})
 			})
+			return err
 		})
 	}
 	return p.exitCode("account", err, accountRefusals)
@@ -53,10 +65,12 @@ func (c *accountCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	log := slog.With("operator", terminal, "user_id", user.ID)
 	if c.cfg.Verb == config.AccountClose {
 		if err := c.accounts.Close(user.ID); err != nil {
 			return err
 		}
+		log.Info("the account of a user is closed")
 		_, err := fmt.Fprintf(c.stdout, "the account of %s (id %d) is closed\n", user.Name, user.ID)
 		return err
 	}
@@ -64,6 +78,7 @@ func (c *accountCommand) run(ctx context.Context) error {
 	if err := c.accounts.Reset(user.ID, []byte(password)); err != nil {
 		return err
 	}
+	log.Info("the password of a user is reset")
 	_, err = fmt.Fprintf(c.stdout, "the password of %s (id %d) is now %s\n", user.Name, user.ID, password)
 	return err
 }
@@ -85,17 +100,35 @@ func (c *accountCommand) list(ctx context.Context) error {
 		}
 		return c.print(found)
 	}
+	found := false
 	for after := uint32(c.cfg.After); ctx.Err() == nil; {
 		page, next, err := c.accounts.List(after, accounts.ListMax)
 		if err == nil {
 			err = c.print(page)
 		}
-		if err != nil || next == 0 {
+		if err != nil {
 			return err
+		}
+		found = found || len(page) > 0
+		if next == 0 && !found {
+			return c.tellNone()
+		}
+		if next == 0 {
+			return nil
 		}
 		after = next
 	}
 	return ctx.Err()
+}
+
+// tellNone tells a person why the list is empty. A program that reads the list gets no line.
+func (c *accountCommand) tellNone() error {
+	text := "nobody has registered"
+	if c.cfg.After > 0 {
+		text += fmt.Sprintf(" with an id above %d", c.cfg.After)
+	}
+	_, err := fmt.Fprintln(c.stderr, text)
+	return err
 }
 
 // print prints a line for each account.
@@ -121,11 +154,20 @@ func visible(c rune) rune {
 	return unicode.ReplacementChar
 }
 
-// accountsPause is the time between two checks whether Redis answers.
-const accountsPause = 10 * time.Millisecond
+// awaitRoom waits until Redis answers a room, for at most the timeout of a call.
+func awaitRoom(ctx context.Context, up func() bool, timeout time.Duration) error {
+	for begin := time.Now(); !up() && time.Since(begin) < timeout; {
+		if !background.Pause(ctx, roomPause) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
 
-// withAccounts lets a command use the accounts. It waits until Redis answers, for at most the timeout of a
-// call. Without a function for them there are no users of the catalogue.
+const roomPause = 10 * time.Millisecond // between two checks whether Redis answers
+
+// withAccounts lets a command use the accounts. Without a function for them there are no users of the
+// catalogue.
 func withAccounts(
 	ctx context.Context, cfg accounts.Config, use func(*accounts.Accounts) error,
 ) (err error) {
@@ -135,12 +177,7 @@ func withAccounts(
 	}
 	a := accounts.New(cfg)
 	background.Beside(a.Run, func() {
-		for begin := time.Now(); !a.Up() && time.Since(begin) < cfg.Redis[0].Timeout && err == nil; {
-			if !background.Pause(ctx, accountsPause) {
-				err = ctx.Err()
-			}
-		}
-		if err == nil {
+		if err = awaitRoom(ctx, a.Up, cfg.Redis[0].Timeout); err == nil {
 			err = use(a)
 		}
 	})

@@ -7,14 +7,16 @@ import (
 	"flashsale/handlers"
 	"flashsale/internal/config"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/sessions"
 )
 
 var accountsRoom = room{name: "accounts", serve: (*worker).serveAccounts}
 
 // accountsConfig is the same in every process that knows the users.
-func accountsConfig(cfg *config.Config, o *opening) accounts.Config {
+func accountsConfig(cfg *config.Config, o *opening, ended *sessions.Sessions) accounts.Config {
 	names := sync.OnceValue(o.catalog.Names)
-	return accounts.Config{Redis: o.Redis.Spread(), UsersMax: cfg.AccountsMax, TokenTTL: cfg.TokenTTL,
+	return accounts.Config{Redis: o.Redis.Spread(), UsersMax: cfg.AccountsMax,
+		EndSessions: ofUser(ended.EndAll), NoteEnd: ofUser(ended.NoteAll),
 		UserOf: o.catalog.UserOf, EachName: o.catalog.EachName,
 		NameOf: func(user uint32) []byte { return names().Name(user) }}
 }
@@ -23,12 +25,11 @@ func (w *worker) serveAccounts() (part, error) {
 	if !w.cfg.Chat {
 		return part{}, nil
 	}
-	hasher := accounts.NewHasher(startHashing)
-	cfg := accountsConfig(w.cfg, w.opening)
-	cfg.Hash = hasher.Hash
+	cfg := accountsConfig(w.cfg, w.opening, w.sessions)
+	cfg.Hash = w.hasher.Hash
 	w.accounts = accounts.New(cfg)
 	run := func(ctx context.Context) error {
-		defer hasher.Close()
+		defer w.hasher.Close()
 		return w.accounts.Run(ctx)
 	}
 	return part{run: run, routes: handlers.Accounts(w.accounts)}, nil

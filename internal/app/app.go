@@ -33,6 +33,7 @@ var commands = map[string]command{
 	"audit":       audit,
 	"check-store": checkStore,
 	hashCommand:   hashPasswords,
+	"operator":    runOperator,
 	"sale":        runSale,
 	"status":      showStatus,
 	"unlock":      unlock,

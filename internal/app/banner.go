@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/term"
 
+	"flashsale/internal/config"
+	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/push"
 )
 
@@ -39,6 +41,9 @@ func (s *supervisor) printBanner(out io.Writer) {
 	line("sale", "%s, %s", sale.Sale, state)
 	line("catalogue", "%s", s.catalogue())
 	line("store", "%s", s.store.description)
+	if text := operatorsText(s.cfg, sale); text != "" {
+		line("operators", "%s", text)
+	}
 	if s.database != nil {
 		line("ledger", "every order goes to %s", s.database)
 	}
@@ -54,9 +59,25 @@ func (s *supervisor) printBanner(out io.Writer) {
 	}
 	line("settings", "%s", s.settings)
 	line("try", "%s %s/login -d %s", curl, url, s.login(isTerminal(out)))
-	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, certificate, limits, VK groups and "+
-		"blocklist again and replaces the workers",
+	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, operators, certificate, limits, "+
+		"VK groups and blocklist again and replaces the workers",
 		os.Getpid())
+}
+
+// operatorsText tells who runs the sale, "" where that is root alone.
+func operatorsText(cfg *config.Config, sale *opening) string {
+	found := sale.rooms[operatorsRoom.name].(operatorList)
+	switch {
+	case found.Source == "" && !cfg.RootOff:
+		return ""
+	case found.Source == "":
+		return "none; root is a user like others"
+	}
+	text := fmt.Sprintf("%d from %s", len(found.List), operators.Describe(found.Source))
+	if cfg.RootOff {
+		return text + "; root is a user like others"
+	}
+	return text + ", and root"
 }
 
 // catalogue returns the source and the size of the catalogue.

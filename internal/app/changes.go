@@ -7,8 +7,9 @@ import (
 	"flashsale/redisx"
 )
 
-// logChanges logs the changes to a sale since the last call, made by any server or command.
-func logChanges(follower *redisx.Follower, sale string) {
+// logChanges logs the changes to a sale since the last call, made by any server or command, and returns
+// them.
+func logChanges(follower *redisx.Follower, sale string) (changes []redisx.LogEntry) {
 	changes, err := follower.Changes(sale)
 	if err != nil && !errors.Is(err, redisx.ErrUnavailable) { // the Redis client logs that Redis is away
 		slog.Error("a change of the sale cannot be read", "sale", sale, "error", err)
@@ -31,4 +32,5 @@ func logChanges(follower *redisx.Follower, sale string) {
 				"after", e.StockAfter)
 		}
 	}
+	return changes
 }

@@ -26,6 +26,7 @@ type handover struct {
 	Certificate listener.Certificate
 
 	Address      string // of the sale's port
+	Desk         string // where the supervisor answers questions about the next sale
 	PushAddress  string // where clients hold websockets; "" without a conversation
 	ServiceToken string // lets other programs in; "" lets no program in
 

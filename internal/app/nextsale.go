@@ -36,7 +36,14 @@ func (s *supervisor) followSales(ctx context.Context) error {
 
 // follow looks once at the sale in Redis.
 func (s *supervisor) follow(ctx context.Context, begun *patience, attempts *attempts) {
-	logChanges(s.follower, s.serving().Sale)
+	sale := s.serving().Sale
+	if changes := logChanges(s.follower, sale); len(changes) > 0 {
+		for _, p := range s.parts {
+			if p.changed != nil {
+				p.changed(sale, changes)
+			}
+		}
+	}
 	marker, err := s.follower.Marker()
 	switch {
 	case err != nil: // the Redis client logs that Redis is away

@@ -11,7 +11,18 @@ func (w *worker) servePage() (part, error) {
 	if !w.cfg.Page() {
 		return part{}, nil
 	}
-	site, err := web.New(w.cfg.Chat, handlers.Catalogue(w.catalog))
+	var found operatorList
+	if err := w.take(operatorsRoom.name, &found); err != nil {
+		return part{}, err
+	}
+	var has []string
+	for name, on := range map[string]bool{web.Chat: w.cfg.Chat, web.Operators: found.Source != "",
+		web.Root: !w.cfg.RootOff} {
+		if on {
+			has = append(has, name)
+		}
+	}
+	site, err := web.New(handlers.Catalogue(w.catalog), has...)
 	if err != nil {
 		return part{}, err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/credentials"
 	"flashsale/internal/store/child"
 )
 
@@ -24,14 +24,14 @@ const (
 	atOnce      = "at-once"
 )
 
-// hashPasswords is that command: it answers accounts.Hasher on standard input and output.
+// hashPasswords is that command: it answers credentials.Hasher on standard input and output.
 func hashPasswords(_ context.Context, p *program, args []string) (code int) {
 	var err error
 	if !slices.Equal(args, []string{atOnce}) {
 		err = yieldToOthers()
 	}
 	if err == nil {
-		err = accounts.ServeHashes(os.Stdin, p.stdout)
+		err = credentials.ServeHashes(os.Stdin, p.stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(p.stderr, "flashsale "+hashCommand+":", err)

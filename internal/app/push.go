@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/rooms/presence"
 	"flashsale/internal/rooms/push"
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/supervise"
@@ -91,6 +92,7 @@ type pusher struct {
 	cfg       *config.Config
 	inherited *supervise.Worker
 	count     *figures.Worker
+	sessions  *sessions.Sessions
 	accounts  *accounts.Accounts
 	presence  *presence.Presence
 	threads   *threads.Threads
@@ -129,8 +131,8 @@ func (p *program) runPush(ctx context.Context, cfg *config.Config, inherited *su
 }
 
 func (w *pusher) tasks() []task {
-	list := []task{{"accounts", w.accounts.Run}, {"presence", w.presence.Run}, {"conversations", w.threads.Run},
-		{"redis", w.sale.Run}}
+	list := []task{{"sessions", w.sessions.Run}, {"accounts", w.accounts.Run}, {"presence", w.presence.Run},
+		{"conversations", w.threads.Run}, {"redis", w.sale.Run}}
 	if w.limits != nil {
 		list = append(list, task{"limits", w.limits.Run})
 	}
@@ -178,7 +180,8 @@ func (w *pusher) open() error {
 	redis := w.Redis
 	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
-	w.accounts = accounts.New(accountsConfig(w.cfg, w.opening))
+	w.sessions = sessions.New(sessionsConfig(&w.handover, w.cfg.TokenTTL))
+	w.accounts = accounts.New(accountsConfig(w.cfg, w.opening, w.sessions))
 	talk := threadsConfig(w.cfg, &w.handover)
 	talk.Blocked = w.accounts.EitherBlocks
 	if talk.Archive, err = w.archive(); err != nil {
@@ -233,9 +236,9 @@ func (w *pusher) recovered(archived bool) int {
 	return w.cfg.ChatMessages
 }
 
-// ended reports whether a user has logged out everywhere after a moment.
-func (w *pusher) ended(user uint32, since time.Time) bool {
-	return w.accounts.IsEnded(user, since.Add(w.cfg.TokenTTL).Unix())
+// ended reports whether a session has ended, or its user has ended all of them after a moment.
+func (w *pusher) ended(user, session uint32, since time.Time) bool {
+	return w.sessions.IsEnded(sessions.User(user), session, since.Add(w.cfg.TokenTTL).Unix())
 }
 
 // splitOrigins returns the origins of -push-origins.

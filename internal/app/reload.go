@@ -51,7 +51,7 @@ func (s *supervisor) reload(ctx context.Context) {
 		}
 		taken = append(taken, r.name+"_read", err == nil)
 	}
-	taken = append([]any{"users", next.catalog.Users()}, taken...)
+	taken = append([]any{"users", next.catalog.Users()}, append(taken, "operator", terminal)...)
 	if err := s.replaceWorkers(ctx, next); err != nil {
 		slog.Error("cannot replace the workers; the old values stay", append(taken, "error", err)...)
 		return

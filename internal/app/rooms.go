@@ -11,8 +11,9 @@ import (
 )
 
 // rooms are all rooms. In a process they start in this order and stop in the reverse order.
-var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRoom, liveRoom, accountsRoom,
-	presenceRoom, threadsRoom, pushRoom, imagesRoom, pageRoom}
+var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRoom, liveRoom, sessionsRoom,
+	accountsRoom, presenceRoom, threadsRoom, pushRoom, imagesRoom, demandRoom, nextRoom, pageRoom,
+	operatorsRoom}
 
 // A room is a feature beside the sale, off the order path. It may have a part in the supervisor and a part
 // in each worker. To add a room: its package in internal/rooms, its calls in handlers/<room>.go, its flags
@@ -38,8 +39,9 @@ type part struct {
 	run  func(context.Context) error
 
 	// Called in the supervisor.
-	reloaded func(*opening) // after SIGHUP, when the workers serve this opening
-	followed func(*opening) // when the workers serve the next sale
+	reloaded func(*opening)                           // after SIGHUP, when the workers serve this opening
+	followed func(*opening)                           // when the workers serve the next sale
+	changed  func(sale string, log []redisx.LogEntry) // gets what is new in the log of the sale
 	figures  ops.Room
 
 	// Used in a worker.

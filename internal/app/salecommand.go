@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"flashsale/internal/catalog"
 	"flashsale/internal/config"
 	"flashsale/redisx"
 	"flashsale/redisx/turnover"
@@ -62,6 +63,8 @@ func (c *saleCommand) run(ctx context.Context) error {
 		return c.printLog(ctx, marker)
 	case config.SaleOrders:
 		return c.printOrders(ctx, marker)
+	case config.SaleSums:
+		return c.printSums(ctx, marker)
 	}
 	return c.change(ctx, marker)
 }
@@ -180,20 +183,27 @@ func (c *saleCommand) line(name, format string, values ...any) {
 	fmt.Fprintf(c.stdout, "  %-10s %s\n", name, fmt.Sprintf(format, values...))
 }
 
+// running connects to the sale of a marker, unless a turnover is under way. It returns the catalogue, too,
+// which has the foods of that sale. leave ends the connection.
+func (c *saleCommand) running(
+	ctx context.Context, marker *redisx.Marker,
+) (sale *redisx.Sale, loaded *catalog.Catalog, leave func(), err error) {
+	if marker.Next != "" {
+		return nil, nil, nil, c.between(nil, marker)
+	}
+	if loaded, err = c.catalogue(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if _, err := redisx.Find(ctx, c.store.redis, firstStock(loaded).Catalog, marker.Sale); err != nil {
+		return nil, nil, nil, refusedSale(err, c.store)
+	}
+	sale, leave, err = redisx.Connect(ctx, c.store.redis, marker.Sale, len(loaded.Foods()))
+	return sale, loaded, leave, err
+}
+
 // status prints the state, times, pieces and orders of the sale.
 func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
-	if marker.Next != "" {
-		return c.between(nil, marker)
-	}
-	loaded, err := c.catalogue(ctx)
-	if err != nil {
-		return err
-	}
-	first := firstStock(loaded)
-	if _, err := redisx.Find(ctx, c.store.redis, first.Catalog, marker.Sale); err != nil {
-		return refusedSale(err, c.store)
-	}
-	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, len(first.Stock))
+	sale, loaded, leave, err := c.running(ctx, marker)
 	if err != nil {
 		return err
 	}
@@ -203,7 +213,7 @@ func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 		return err
 	}
 	left, sold, restocked := int64(0), int64(0), int64(0)
-	for i, pieces := range first.Stock {
+	for i, pieces := range firstStock(loaded).Stock {
 		left, restocked = left+found.Left[i], restocked+found.Restocked[i]
 		sold += pieces + found.Restocked[i] - found.Left[i]
 	}

@@ -22,9 +22,6 @@ const exportBuffer = 64 << 10
 var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next " +
 	"one was opened; start this command with the catalogue of that sale")
 
-// pages returns the next orders, io.EOF after the last.
-type pages func(context.Context) ([]redisx.Order, error)
-
 // catalogue reads the catalogue of the flags.
 func (c *saleCommand) catalogue(ctx context.Context) (*catalog.Catalog, error) {
 	return loadCatalogue(ctx, c.cfg.Config)
@@ -67,7 +64,10 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	in := turnover.Exported{Start: piecesOf(loaded), Prices: prices(loaded),
 		Users: names.Fingerprint()}
 	err = c.withNames(ctx, names.Name, func(names export.Names) (err error) {
-		in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names), sale.ScanOrders().Next)
+		book := c.book(id, in.Prices, names)
+		book.Foods = loaded.FoodNames(c.cfg.Language)
+		book.Currency, book.Decimals = currencyOf(loaded)
+		in.Orders, in.Pieces, err = c.write(ctx, book, sale.ScanOrders().Next)
 		return err
 	})
 	if err != nil {
@@ -111,7 +111,12 @@ func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) e
 	}
 	next := func(ctx context.Context) ([]redisx.Order, error) { return past.Next(ctx, len(known)) }
 	return c.withNames(ctx, name, func(names export.Names) error {
-		orders, _, err := c.write(ctx, c.book(past.ID, known, names), next)
+		book := c.book(past.ID, known, names)
+		if past.Catalog == firstStock(loaded).Catalog { // else its foods and its currency are not known
+			book.Foods = loaded.FoodNames(c.cfg.Language)
+			book.Currency, book.Decimals = currencyOf(loaded)
+		}
+		orders, _, err := c.write(ctx, book, next)
 		if err == nil {
 			fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended%s\n", orders, past.ID, named)
 		}
@@ -132,14 +137,24 @@ func (c *saleCommand) withNames(
 }
 
 func (c *saleCommand) book(sale string, prices []int64, names export.Names) *export.Book {
-	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices, Names: names}
+	return &export.Book{Format: export.Format(c.cfg.Format), Rows: export.Rows(c.cfg.Rows), BOM: c.cfg.BOM,
+		Sale: sale, Price: export.PricesOf(prices), Names: names}
+}
+
+// currencyOf is the currency of a catalogue and its decimals, "" and 0 without one.
+func currencyOf(c *catalog.Catalog) (currency string, decimals int) {
+	decimals, _ = catalog.Decimals(c.Currency())
+	return c.Currency(), decimals
 }
 
 // write writes the orders to the file of -o or to standard output. When the file is safe on disk it returns
 // the numbers of orders and pieces.
 func (c *saleCommand) write(
-	ctx context.Context, book *export.Book, next pages,
+	ctx context.Context, book *export.Book, next export.Pages,
 ) (orders int, pieces int64, err error) {
+	if book.Rows == export.Items {
+		next = export.Sorted(next, 0)
+	}
 	to := func(w io.Writer) error {
 		orders, pieces, err = writeOrders(ctx, w, book, next)
 		return err
@@ -161,7 +176,7 @@ func (c *saleCommand) write(
 
 // writeOrders writes the orders, a page of Redis at a time.
 func writeOrders(
-	ctx context.Context, to io.Writer, book *export.Book, next pages,
+	ctx context.Context, to io.Writer, book *export.Book, next export.Pages,
 ) (orders int, pieces int64, err error) {
 	w := bufio.NewWriterSize(to, exportBuffer)
 	text := book.AppendHead(nil)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/export"
 	"flashsale/redisx"
 )
 
@@ -66,25 +68,20 @@ func timesText(t redisx.Times) string {
 
 // printOrders prints the orders that the flags choose, and their sums.
 func (c *saleCommand) printOrders(ctx context.Context, marker *redisx.Marker) error {
-	if marker.Next != "" {
-		return c.between(nil, marker)
-	}
-	loaded, err := c.catalogue(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := redisx.Find(ctx, c.store.redis, firstStock(loaded).Catalog, marker.Sale); err != nil {
-		return refusedSale(err, c.store)
-	}
-	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, len(loaded.Foods()))
+	sale, loaded, leave, err := c.running(ctx, marker)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	list := orderList{out: c.stdout, sale: marker.Sale, user: c.cfg.User, food: int64(c.cfg.Food),
-		prices: prices(loaded), names: loaded.Names()}
-	for scan := sale.ScanOrders(); ; {
-		page, err := scan.Next(ctx)
+	list := orderList{out: c.stdout, sale: marker.Sale, food: int64(c.cfg.Food), prices: prices(loaded),
+		names: loaded.Names()}
+	list.currency, list.decimals = currencyOf(loaded)
+	next := export.Pages(sale.ScanOrders().Next)
+	if c.cfg.User != "" {
+		next = orderOf(sale, userOf(loaded, c.cfg.User))
+	}
+	for {
+		page, err := next(ctx)
 		for i := range page {
 			list.print(&page[i])
 		}
@@ -95,27 +92,49 @@ func (c *saleCommand) printOrders(ctx context.Context, marker *redisx.Marker) er
 			return fmt.Errorf("the list breaks off: %w", err)
 		}
 	}
-	fmt.Fprintf(c.stdout, "%d orders, %d pieces, %d in total\n", list.orders, list.pieces, list.sum)
+	fmt.Fprintf(c.stdout, "%d orders, %d pieces, %s in total\n", list.orders, list.pieces, list.money(list.sum))
 	return nil
+}
+
+// userOf is the id of a user by name or id, 0 if there is none.
+func userOf(c *catalog.Catalog, text string) uint32 {
+	if user, known := c.UserOf([]byte(text)); known {
+		return user
+	}
+	id, _ := strconv.ParseUint(text, 10, 32)
+	return uint32(id)
+}
+
+// orderOf returns a page with the order of a user, if there is one: it is looked up, not searched for.
+func orderOf(sale *redisx.Sale, user uint32) export.Pages {
+	return func(context.Context) ([]redisx.Order, error) {
+		if user == 0 {
+			return nil, io.EOF
+		}
+		order, err := sale.Order(user)
+		if user = 0; err != nil || len(order.Items) == 0 {
+			return nil, cmp.Or(err, io.EOF)
+		}
+		return []redisx.Order{order}, nil
+	}
 }
 
 // orderList prints orders.
 type orderList struct {
 	out    io.Writer
 	sale   string
-	user   string // only this user, by name or id; "" for all
-	food   int64  // only orders with it; 0 for all
+	food   int64 // only orders with it; 0 for all
 	prices []int64
 	names  *catalog.Names
+
+	currency string // "" without one
+	decimals int
 
 	orders, pieces, sum int64 // of those that were printed
 }
 
 func (l *orderList) print(order *redisx.Order) {
 	name, id := string(l.names.Name(order.User)), strconv.FormatUint(uint64(order.User), 10)
-	if l.user != "" && l.user != id && l.user != name {
-		return
-	}
 	var items []string
 	found, sum, pieces := l.food == 0, int64(0), int64(0)
 	for _, item := range order.Items {
@@ -127,7 +146,12 @@ func (l *orderList) print(order *redisx.Order) {
 		return
 	}
 	l.orders, l.pieces, l.sum = l.orders+1, l.pieces+pieces, l.sum+sum
-	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %d\n",
+	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %s\n",
 		order.Placed.UTC().Format(printedTime), redisx.AppendOrderID(nil, l.sale, order.User, order.Hold.Number), id, name,
-		strings.Join(items, " "), sum)
+		strings.Join(items, " "), l.money(sum))
+}
+
+// money is an amount of minor units with its currency.
+func (l *orderList) money(amount int64) string {
+	return strings.TrimSpace(string(export.AppendMoney(nil, amount, l.decimals)) + " " + l.currency)
 }

@@ -34,6 +34,7 @@ type supervisor struct {
 	messages  *ledger.Messages // nil without a ledger or a conversation
 	figures   *figures.Memory
 	parts     []part // of the rooms
+	desk      *desk
 
 	sale       atomic.Pointer[opening] // what the workers serve; never changed, only replaced
 	follower   *redisx.Follower
@@ -184,13 +185,17 @@ func (s *supervisor) open(ctx context.Context, read map[string]any) (workers sup
 	if s.figures, err = figures.New(s.cfg.Workers + pushProcesses(s.cfg)); err != nil {
 		return nil, err
 	}
+	warnOfNobody(s.cfg, read[operatorsRoom.name].(operatorList))
 	sale.figures = s.figures.File()
-	sale.Address, sale.PushAddress = s.address(), s.processes.Address(pushRole)
-	s.sale.Store(sale)
-	if err := s.keepRooms(ctx); err != nil {
+	if s.desk, err = openDesk(); err != nil {
 		return nil, err
 	}
+	sale.Address, sale.PushAddress, sale.Desk = s.address(), s.processes.Address(pushRole), s.desk.address()
+	s.sale.Store(sale)
 	if s.follower, err = redisx.Follow(ctx, s.store.redis, sale.Sale); err != nil {
+		return nil, err
+	}
+	if err := s.keepRooms(ctx); err != nil {
 		return nil, err
 	}
 	if workers, err = sale.pack(); err != nil {

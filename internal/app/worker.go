@@ -11,11 +11,13 @@ import (
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
+	"flashsale/internal/credentials"
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/profiling"
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/supervise"
@@ -41,10 +43,12 @@ type worker struct {
 	server    *handlers.Server
 	stocked   chan struct{} // closed when Redis has answered with the stock, or that the sale is gone
 
-	parts    []part             // of the rooms
-	traffic  *traffic.Traffic   // for the live view; nil if the room is off
-	accounts *accounts.Accounts // for the other rooms of the conversation; nil if that is off
-	repeats  *repeats.Counter   // for the conversations; nil if the room is off
+	parts    []part              // of the rooms
+	traffic  *traffic.Traffic    // for the live view; nil if the room is off
+	sessions *sessions.Sessions  // for the accounts
+	hasher   *credentials.Hasher // of the passwords of all rooms
+	accounts *accounts.Accounts  // for the other rooms of the conversation; nil if that is off
+	repeats  *repeats.Counter    // for the conversations; nil if the room is off
 }
 
 // runWorker serves the handover until the supervisor sends a signal: SIGTERM stops this worker, SIGHUP means
@@ -60,7 +64,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 	}
 	p.log.count(&count.LogLinesDropped)
 	w := &worker{opening: o, cfg: cfg, inherited: inherited, count: count, stocked: make(chan struct{}),
-		accessLog: p.newAccessLog(cfg, inherited, count)}
+		accessLog: p.newAccessLog(cfg, inherited, count), hasher: credentials.NewHasher(startHashing)}
 	if err := w.open(); err != nil {
 		return err
 	}
@@ -119,9 +123,11 @@ func (w *worker) open() error {
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
 	w.server = handlers.New(handlers.Config{
 		Catalog: w.catalog, Keys: keys, Sale: w.sale, TokenTTL: w.cfg.TokenTTL, TLS: encryption, Loop: w.loop,
+		AdminFrom: w.cfg.AdminFrom, RootOff: w.cfg.RootOff,
 		ServiceToken: w.ServiceToken, CartAddsMinute: w.cfg.CartAdds, Figures: w.count,
-		Registered: redis.Registered, CatalogueBuyers: !w.cfg.RegisteredBuyers,
-		ConnsMax: w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
+		PastSale: w.pastSale, PastSales: w.pastSales, Registered: redis.Registered,
+		CatalogueBuyers: !w.cfg.RegisteredBuyers,
+		ConnsMax:        w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
 		TrustedProxies: w.cfg.TrustedProxies, AccessLog: w.accessLog, RequestIDs: w.cfg.RequestIDs,
 	})
 	return w.serveRooms()

@@ -125,6 +125,13 @@ func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, erro
 	return list.foods, err
 }
 
+// FoodRows gives visit each row of the foods as it stands in the source, under the names of its columns; the
+// first are id, stock and price. Nothing is checked: Read does that. visit must not keep the slices.
+func FoodRows(ctx context.Context, cfg Config, visit func(columns, fields []string) error) error {
+	src := &tolerant{source: cfg.source()}
+	return src.rows(ctx, foodTable, func(r *row) error { return visit(r.columns, r.fields) })
+}
+
 // Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes,
 // under a key made anew by every Load. It takes a source that may be cut off, too: see CutOff.
 func Load(ctx context.Context, cfg Config) (*Catalog, error) {

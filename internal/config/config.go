@@ -21,6 +21,7 @@ type Config struct {
 	storeFlags
 	catalogFlags
 	tokenFlags
+	operatorFlags
 	saleFlags
 	ledgerFlags
 	repeatsFlags
@@ -38,7 +39,8 @@ type Config struct {
 const usage = `flashsale opens a sale over HTTP.
 flashsale audit, with the same flags, compares the orders and messages in Redis with the database of -ledger.
 flashsale account list|reset|close, with the same flags, looks after registered users (flashsale account -h).
-flashsale sale status|open|pause|close|restock|log|orders|export|new, with the same flags, runs a sale.
+flashsale operator add|passwd|totp|remove|list keeps the list of the people who run the sale.
+flashsale sale status|open|pause|close|restock|log|orders|sums|export|new, with the same flags, runs a sale.
 flashsale check-store, with the same flags, looks at all nodes of Redis and tells what would lose orders.
 flashsale status [-ops address] [-watch [interval]] shows how the sale goes.
 flashsale unlock NAME, with the same flags, lets a user log in again after too many failed logins.
@@ -72,6 +74,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.storeFlags.add(c.flags)
 	c.catalogFlags.add(c.flags)
 	c.tokenFlags.add(c.flags)
+	c.operatorFlags.add(c.flags)
 	c.saleFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)

@@ -85,6 +85,8 @@ const (
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
+		"-app-prot": "flag provided but not defined: -app-prot; did you mean -app-port? (-h lists all " +
+			"flags)",
 		"-nonsense":                   "flag provided but not defined: -nonsense (-h lists all flags)",
 		"-workers":                    "flag needs an argument: -workers (-h lists all flags)",
 		"-workers many":               `-workers is "many"; it must be a whole number`,
@@ -298,7 +300,7 @@ func TestSecretFlags(t *testing.T) {
 	f := newConfig().flags
 	f.set.VisitAll(func(found *flag.Flag) {
 		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") ||
-			found.Name == "ledger" || found.Name == "service-token" || found.Name == "vk-token"
+			slices.Contains([]string{"ledger", "operators", "service-token", "vk-token"}, found.Name)
 		if f.secret(found.Name) != named {
 			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}

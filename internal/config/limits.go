@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"strings"
 
@@ -17,10 +16,9 @@ const limitsOff = "off"
 const cartAddsMax = 1_000_000
 
 type limitsFlags struct {
-	AdminFrom []netip.Prefix
-	CartAdds  int // changes to carts of a user in a minute, in each worker; 0 is no limit
+	CartAdds int // changes to carts of a user in a minute, in each worker; 0 is no limit
 
-	rules, file, adminFrom string
+	rules, file string
 }
 
 func (c *limitsFlags) add(f *Flags) {
@@ -30,12 +28,6 @@ func (c *limitsFlags) add(f *Flags) {
 	f.Text(&c.file, "limits-file", "", "`file` with the rules instead, one a line; SIGHUP reads it again")
 	f.Number(&c.CartAdds, "cart-adds", 120, 0, cartAddsMax,
 		"most `changes` to carts of a user in a minute, in each worker; 0 is no limit")
-	f.Text(&c.adminFrom, "admin-from", "", "`addresses` and networks of the administrators, as "+
-		"10.0.0.7,fd00::/8: failed logins from elsewhere do not slow down a login from there")
-	f.Check(func() (err error) {
-		c.AdminFrom, err = parseNetworks("-admin-from", c.adminFrom)
-		return err
-	})
 	f.Check(func() error {
 		if f.isSet("limits") && f.isSet("limits-file") {
 			return errors.New("-limits (LIMITS) and -limits-file (LIMITS_FILE) are both set; set one of them")

@@ -55,6 +55,14 @@ func (f *Flags) wrongFlag(err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return err
 	}
+	const shortest = 5 // a word of fewer letters resembles too many flags
+	if _, name, unknown := strings.Cut(err.Error(), "not defined: -"); unknown && len(name) >= shortest {
+		var names []string
+		f.set.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
+		if meant := nearest(strings.TrimPrefix(name, "-"), names); meant != "" {
+			return fmt.Errorf("%w; did you mean -%s? (-h lists all flags)", err, meant)
+		}
+	}
 	return fmt.Errorf("%w (-h lists all flags)", err)
 }
 

@@ -19,6 +19,7 @@ const (
 	SaleRestock = "restock"
 	SaleLog     = "log"
 	SaleOrders  = "orders"
+	SaleSums    = "sums"
 	SaleExport  = "export"
 	SaleNew     = "new"
 )
@@ -35,6 +36,10 @@ type SaleCommand struct {
 	User   string    // SaleOrders: only this user's order, by name or id; "" for all
 	Output string    // SaleExport: file, "" for standard output
 	Format string    // SaleExport: "csv" or "jsonl"
+	Rows   string    // SaleExport: "orders" or "items"
+	BOM    bool      // SaleExport: CSV begins with a byte order mark
+
+	Language string // SaleExport, SaleSums: of the names of foods, "" for the default
 
 	Delete bool // SaleNew: delete the orders of the sale before
 	Force  bool // SaleNew: without its conditions
@@ -50,6 +55,7 @@ var saleVerbs = verbs{
 		{name: SaleRestock, usage: "adds pieces of a food, or takes back unsold ones"},
 		{name: SaleLog, usage: "prints who changed state, times and stock, and when; the oldest change first"},
 		{name: SaleOrders, usage: "prints the orders, in any order; each line begins with the time, for sort"},
+		{name: SaleSums, usage: "prints by food what was sold, left and refused, and the revenue"},
 		{name: SaleExport, usage: "writes all orders as CSV or JSON lines; with -sale those of a sale of the " +
 			"past that was kept"},
 		{name: SaleNew, usage: "opens the next sale in the place of the one that is closed and exported"},
@@ -77,7 +83,7 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 func (c *SaleCommand) add(f *Flags) {
 	end := "Flags of the server are taken too (flashsale -h): -data, -redis or -redis-host for the Redis, " +
 		"-sale for the sale"
-	if slices.Contains([]string{SaleStatus, SaleOrders, SaleExport, SaleNew}, c.Verb) {
+	if slices.Contains([]string{SaleStatus, SaleOrders, SaleSums, SaleExport, SaleNew}, c.Verb) {
 		end += ", -catalog-dir or -db-host for users and foods"
 	}
 	if c.Verb == SaleExport {
@@ -104,10 +110,22 @@ func (c *SaleCommand) add(f *Flags) {
 			"output)")
 		f.Choice(&c.Format, "format", []string{"csv", "jsonl"}, "`csv|jsonl`: a table for spreadsheets, or an "+
 			"object a line")
-		f.argumentsOnly("o", "format")
+		f.Choice(&c.Rows, "rows", []string{"orders", "items"}, "`orders|items`: a line for each order, or, for "+
+			"pivot tables, for each item, by time and id")
+		f.Switch(&c.BOM, "bom", "begin CSV with a byte order mark: without it Excel does not read UTF-8")
+		c.addLanguage(f)
+		f.argumentsOnly("o", "format", "rows", "bom")
+	case SaleSums:
+		c.addLanguage(f)
 	case SaleNew:
 		c.addNew(f)
 	}
+}
+
+func (c *SaleCommand) addLanguage(f *Flags) {
+	f.Text(&c.Language, "language", "", "`language` of the names of foods, such as zh, where the catalogue "+
+		"has them in it (default: its own)")
+	f.argumentsOnly("language")
 }
 
 func (c *SaleCommand) addRestock(f *Flags) {

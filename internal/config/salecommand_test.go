@@ -30,8 +30,12 @@ func TestParseSale(t *testing.T) {
 		{"restock -food 17 -add -500 -key k", SaleCommand{Food: 17, Add: -500, Key: "k"}},
 		{"log", SaleCommand{}},
 		{"orders -user ann -food 2", SaleCommand{User: "ann", Food: 2}},
-		{"export", SaleCommand{Format: "csv"}},
-		{"export -o f.jsonl -format jsonl -sale abcdefgh", SaleCommand{Format: "jsonl", Output: "f.jsonl"}},
+		{"export", SaleCommand{Format: "csv", Rows: "orders"}},
+		{"export -o f.jsonl -format jsonl -sale abcdefgh",
+			SaleCommand{Format: "jsonl", Rows: "orders", Output: "f.jsonl"}},
+		{"export -rows items -bom -language zh",
+			SaleCommand{Format: "csv", Rows: "items", BOM: true, Language: "zh"}},
+		{"sums -language zh", SaleCommand{Language: "zh"}},
 		{"new -keep -foods 3", SaleCommand{}},
 		{"new -delete -force", SaleCommand{Delete: true, Force: true}},
 		{"new -closes-at 2026-11-22T02:00:00Z", SaleCommand{}},
@@ -46,6 +50,7 @@ func TestParseSale(t *testing.T) {
 		}
 		if !c.At.Equal(test.want.At) || c.Output != test.want.Output || c.Format != test.want.Format ||
 			c.Food != test.want.Food || c.Add != test.want.Add || c.Key != test.want.Key ||
+			c.Rows != test.want.Rows || c.BOM != test.want.BOM || c.Language != test.want.Language ||
 			c.User != test.want.User || c.Delete != test.want.Delete || c.Force != test.want.Force {
 			t.Errorf("%s: %+v, want %+v", test.args, c, test.want)
 		}
@@ -62,7 +67,7 @@ func TestParseSaleRefuses(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", "a verb is missing\n" + saleVerbs.help()},
 		{"begin", `"begin" is no verb of flashsale sale; say status, open, pause, close, restock, log, orders, ` +
-			`export or new (flashsale sale -h)`},
+			`sums, export or new (flashsale sale -h)`},
 		{"opne", `"opne" is no verb of flashsale sale; did you mean open? (flashsale sale -h)`},
 		{"restok", `"restok" is no verb of flashsale sale; did you mean restock? (flashsale sale -h)`},
 		{"Order", `"Order" is no verb of flashsale sale; did you mean orders? (flashsale sale -h)`},
@@ -87,8 +92,9 @@ func TestParseSaleRefuses(t *testing.T) {
 func TestSaleHelp(t *testing.T) {
 	clearEnvironment(t)
 	for args, flags := range map[string]string{"-h": "", "status -h": "", "open -h": "at", "close -h": "at",
-		"restock -h": "food add key", "log -h": "", "orders -h": "user food", "export -h": "o format",
-		"new -h": "keep delete force opens-at closes-at"} {
+		"restock -h": "food add key", "log -h": "", "orders -h": "user food", "sums -h": "language",
+		"export -h": "o format rows bom language",
+		"new -h":    "keep delete force opens-at closes-at"} {
 		var out strings.Builder
 		if _, err := ParseSale(strings.Fields(args), &out); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: %v", args, err)

@@ -10,17 +10,23 @@ const typingErrors = 2
 
 // Suggest tells which word was meant by one that is none of them; all words if that is not clear.
 func Suggest(typed string, words []string) string {
-	nearest, least := "", typingErrors+1
-	for _, word := range words {
-		if n := lettersApart(typed, word); n < least && n < len(word) {
-			nearest, least = word, n
-		}
-	}
-	if nearest == "" {
+	word := nearest(typed, words)
+	if word == "" {
 		last := len(words) - 1
 		return fmt.Sprintf("say %s or %s", strings.Join(words[:last], ", "), words[last])
 	}
-	return fmt.Sprintf("did you mean %s?", nearest)
+	return fmt.Sprintf("did you mean %s?", word)
+}
+
+// nearest returns the word that was meant, "" if that is not clear.
+func nearest(typed string, words []string) (found string) {
+	least := typingErrors + 1
+	for _, word := range words {
+		if n := lettersApart(typed, word); n < least && n < len(word) {
+			found, least = word, n
+		}
+	}
+	return found
 }
 
 // lettersApart is the least number of letters to add, leave out, replace or swap with the next one to get

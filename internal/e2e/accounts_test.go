@@ -60,6 +60,11 @@ func TestRegisteredUser(t *testing.T) {
 		}
 		return true
 	}
+	second := one.client(t)
+	testkit.Must(t, second.Login(name, password))
+	testkit.Must(t, second.Call("POST", "/logout", "", nil))
+	testkit.Until(t, "refusal", func() bool { return refusedEverywhere(other, second.Token) })
+	testkit.Must(t, at.Call("GET", "/foods", "", nil)) // another session of the user
 	testkit.Must(t, at.Call("DELETE", "/users/me/tokens", "", nil))
 	testkit.Until(t, "refusal", func() bool { return refusedEverywhere(other, session.Token) })
 	for range 5 {

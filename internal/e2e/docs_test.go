@@ -233,6 +233,7 @@ func helpOf(t *testing.T, program string) string {
 			help += output(t, program, "sale", verb, "-h")
 		}
 		help += output(t, program, "account", "list", "-h")
+		help += output(t, program, "operator", "add", "-h") + output(t, program, "operator", "totp", "-h")
 	}
 	return help
 }

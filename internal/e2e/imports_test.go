@@ -24,21 +24,24 @@ var leaves = []string{"internal/background", "internal/logpace", "internal/proc"
 // tests import the test kit and internal/openapi; this does not look at tests.
 var plan = map[string][]string{
 	"": {"internal/app"},
-	"internal/app": {"handlers", "internal/catalog", "internal/config", "internal/export", "internal/observe",
-		"internal/rooms", "internal/serve", "internal/store", "internal/supervise", "redisx", "tokens"},
-	"internal/config":    {"internal/catalog", "internal/rooms", "internal/store", "redisx", "tokens"},
-	"internal/catalog":   {},
-	"internal/export":    {"redisx"},
-	"internal/openapi":   {},
-	"internal/supervise": {"internal/store"},
-	"internal/rooms":     {"internal/observe/figures", "internal/serve", "redisx"}, // not each other
-	"internal/observe":   {"internal/serve", "redisx"},
-	"internal/store":     {},
-	"internal/serve":     {"internal/observe/figures"},
-	"internal/testkit":   {"internal/store", "redisx"},
-	"internal/e2e":       {"internal/testkit"},
-	"handlers": {"internal/catalog", "internal/export", "internal/observe", "internal/rooms", "internal/serve",
-		"redisx", "tokens"},
+	"internal/app": {"handlers", "internal/catalog", "internal/config", "internal/credentials",
+		"internal/export", "internal/observe", "internal/rooms", "internal/serve", "internal/store",
+		"internal/supervise", "redisx", "tokens"},
+	"internal/config":      {"internal/catalog", "internal/rooms", "internal/store", "redisx", "tokens"},
+	"internal/catalog":     {},
+	"internal/credentials": {"redisx"},
+	"internal/export":      {"redisx"},
+	"internal/openapi":     {},
+	"internal/supervise":   {"internal/store"},
+	"internal/rooms": { // not each other
+		"internal/credentials", "internal/observe/figures", "internal/serve", "redisx"},
+	"internal/observe": {"internal/serve", "redisx"},
+	"internal/store":   {},
+	"internal/serve":   {"internal/observe/figures"},
+	"internal/testkit": {"internal/store", "redisx"},
+	"internal/e2e":     {"internal/testkit"},
+	"handlers": {"internal/catalog", "internal/credentials", "internal/export", "internal/observe",
+		"internal/rooms", "internal/serve", "redisx", "tokens"},
 	"redisx":           {"internal/observe/figures", "redisx/pipeline"},
 	"redisx/pipeline":  {"internal/observe/figures", "internal/serve/rawio"},
 	"redisx/redistest": {"internal/testkit"},
@@ -66,7 +69,9 @@ var libraries = []struct {
 	{[]string{"github.com/chromedp"}, nil}, // tests
 	{[]string{"github.com/pb33f", "go.yaml.in/yaml"}, []string{"internal/openapi"}},
 	{[]string{"database/sql", "github.com/go-sql-driver/mysql"},
-		[]string{"internal/catalog", "internal/rooms/ledger", "internal/testkit", "scripts"}},
+		[]string{"internal/catalog", "internal/rooms/ledger", "internal/rooms/operators", "internal/testkit",
+			"scripts"}},
+	{[]string{"github.com/pquerna/otp"}, []string{"internal/rooms/operators"}},
 }
 
 // TestImports holds the lines of the plan.

@@ -111,6 +111,7 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 
 	most := map[string]int{
 		"c_<cart>": 32 * workers, "o_<user>": 1, "{limit}_known_<n>": 1, "{limit}_probe": 1, "{limit}_lifted": 0,
+		"{live}<sale>": 1, "{live}<sale>:servers": 1, "{live}<sale>:seen": 1,
 		"{limit}login_failed:ip:<slot>:<tick>":             guessers,
 		"{limit}login_failed:user:<slot>:<tick>":           2 * (1 + 20*guessers),
 		"{limit}login_failed:user:<slot>@<network>:<tick>": 2 * (8 + 20*guessers),

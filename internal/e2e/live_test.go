@@ -126,10 +126,15 @@ func TestLiveOfTwoWorkers(t *testing.T) {
 	placed := len(s.orders(t))
 	await := func(v *viewer) {
 		seen := 0
-		var history struct{ Orders []int }
+		var history struct {
+			Before int
+			Parts  []struct{ Orders []int }
+		}
 		v.next("history", &history)
-		for _, n := range history.Orders {
-			seen += n
+		for seen = history.Before; len(history.Parts) > 0; history.Parts = history.Parts[1:] {
+			for _, n := range history.Parts[0].Orders {
+				seen += n
+			}
 		}
 		for deadline := time.Now().Add(testkit.Patience); seen < placed; {
 			if time.Now().After(deadline) {
@@ -149,7 +154,7 @@ func TestLiveOfTwoWorkers(t *testing.T) {
 	await(before)
 
 	s.awaitRoll(t, 1)
-	if rest := before.rest(); !regexp.MustCompile(`(^|\n\n)retry: \d{4}\n\n$`).MatchString(rest) {
+	if rest := before.rest(); !regexp.MustCompile(`(^\n?|\n\n)retry: \d{4}\n\n$`).MatchString(rest) {
 		t.Errorf("at the replacement the viewer reads %q", rest)
 	}
 	await(s.watch(t))

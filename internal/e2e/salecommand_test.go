@@ -101,6 +101,7 @@ func TestSaleCommand(t *testing.T) {
 		"sale close -at\n", of, "open", "-at", "2100-01-04T00:00:00Z")
 	saleDone(t, of, "open")
 	testSaleLists(t, of, first)
+	testSaleSums(t, of, first)
 	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force", of, "new")
 	saleRefused(t, 2, "redis holds another sale", of, "close", "-sale", "aaaaaaaa")
 	saleRefused(t, 2, "redis holds a sale of other foods", of, "status", "-foods", "4")
@@ -108,7 +109,7 @@ func TestSaleCommand(t *testing.T) {
 		"opne")
 	if code, _, stderr := run(t, module, nil, "sale"); code != 2 ||
 		!strings.HasPrefix(stderr, "flashsale sale: a verb is missing\nflashsale sale status|open|") ||
-		strings.Count(stderr, "\n  ") != 9 {
+		strings.Count(stderr, "\n  ") != 10 {
 		t.Errorf("flashsale sale alone: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := run(t, module, nil, "stauts"); code != 2 ||
@@ -193,10 +194,30 @@ $`)
 			t.Errorf("the orders with %q are\n%s", flags, text)
 		}
 	}
-	for _, flags := range [][]string{{"-user", "3"}, {"-food", "2"}} {
+	for _, flags := range [][]string{{"-user", "3"}, {"-user", "nobody"}, {"-user", "user2", "-food", "2"},
+		{"-food", "2"}} {
 		if text := saleDone(t, of, "orders", flags...); text != "0 orders, 0 pieces, 0 in total\n" {
 			t.Errorf("the orders with %q are\n%s", flags, text)
 		}
+	}
+}
+
+// testSaleSums sums up that sale, and writes it by item.
+func testSaleSums(t *testing.T, of []string, sale string) {
+	t.Helper()
+	sums := regexp.MustCompile(`^ *food +initial +restocked +left +sold +revenue +sold out after +` +
+		`refused orders +refused pieces +name
+ +1 +5 +0 +3 +2 +\d+ +- +0 +0 +香辣拉面
+(?s:.*) +all +15 +0 +12 +3 +\d+ +- +0 +0 *
+$`)
+	if text := saleDone(t, of, "sums", "-language", "zh"); !sums.MatchString(text) {
+		t.Errorf("the sums are\n%s", text)
+	}
+	items := saleDone(t, of, "export", "-rows", "items", "-bom")
+	rows, err := csv.NewReader(strings.NewReader(items)).ReadAll()
+	if err != nil || len(rows) != 3 || !strings.HasPrefix(rows[0][0], "\uFEFFplaced_at") ||
+		!slices.Equal(rows[1][1:7], []string{sale + "-2", "2", "user2", "1", "Spicy noodles", "2"}) {
+		t.Errorf("the items are %q, %v", items, err)
 	}
 }
 

@@ -85,8 +85,8 @@ func TestTLS(t *testing.T) {
 	if s.Logged(t, bad) != 1 || s.Logged(t, reason) != 1 {
 		t.Errorf("the log does not say once that the bad certificate is not taken")
 	}
-	for _, line := range []string{"catalogue_read=true certificate_read=true\n",
-		"catalogue_read=true certificate_read=false\n"} {
+	for _, line := range []string{"catalogue_read=true certificate_read=true operator=terminal\n",
+		"catalogue_read=true certificate_read=false operator=terminal\n"} {
 		if s.Logged(t, line) != 1 {
 			t.Errorf("the log does not say once %q", line)
 		}

@@ -1,6 +1,6 @@
-// Package export writes the orders of a sale as CSV or as JSON lines: one order a line, for people with a
-// spreadsheet and for programs. It turns orders into text and knows nothing of where they come from or go
-// to; README.md has the formats.
+// Package export writes the orders of a sale as CSV or as JSON lines: an order or an item a line, for people
+// with a spreadsheet and for programs. It turns orders into text and knows nothing of where they come from
+// or go to; README.md has the formats.
 package export
 
 import (
@@ -46,34 +46,64 @@ func NamesBy(name func(user uint32) []byte) Names {
 	}
 }
 
+// Rows is what has a line of its own.
+type Rows string
+
+// The kinds of rows. Items are for pivot tables.
+const (
+	Orders Rows = "orders"
+	Items  Rows = "items"
+)
+
+// PricesOf makes a Price of the prices of food 1, 2, 3, ...
+func PricesOf(list []int64) func(food int64) int64 {
+	return func(food int64) int64 { return list[food-1] }
+}
+
 // Book is what turns the orders of a sale into text.
 type Book struct {
 	Format Format
+	Rows   Rows // "" is Orders
+	BOM    bool // CSV begins with a byte order mark: without one Excel does not take it for UTF-8
 	Sale   string
-	Prices []int64 // of food 1, 2, 3, ...
+	Price  func(food int64) int64 // in minor units of the currency
 	Names  Names
+
+	Foods    func(food int64) string // names, for Items; nil: they are not known
+	Currency string                  // of the prices, for Items; "" without one
+	Decimals int                     // of the currency
 }
+
+// ByteOrderMark is U+FEFF in UTF-8.
+const ByteOrderMark = "\xEF\xBB\xBF"
 
 // AppendHead appends the header line of CSV.
 func (b *Book) AppendHead(dst []byte) []byte {
-	if b.Format == CSV {
-		return append(dst, "order_id,user_id,user_name,items,prices,total,placed_at\r\n"...)
+	if b.Format != CSV {
+		return dst
 	}
-	return dst
+	if b.BOM {
+		dst = append(dst, ByteOrderMark...)
+	}
+	if b.Rows == Items {
+		return append(dst, itemsHead...)
+	}
+	return append(dst, "order_id,user_id,user_name,items,prices,total,placed_at\r\n"...)
 }
 
 // AppendPage appends some orders, with "" as the name of an unknown user.
 func (b *Book) AppendPage(dst []byte, page []redisx.Order) ([]byte, error) {
-	users := make([]uint32, len(page))
-	for i := range page {
-		users[i] = page[i].User
-	}
-	names, err := b.Names(users)
+	names, err := b.Names(UsersOf(page))
 	if err != nil {
 		return dst, fmt.Errorf("cannot read the names of users: %w", err)
 	}
 	add := b.appendObject
-	if b.Format == CSV {
+	switch {
+	case b.Rows == Items && b.Format == CSV:
+		add = b.appendItemRows
+	case b.Rows == Items:
+		add = b.appendItemObjects
+	case b.Format == CSV:
 		add = b.appendRow
 	}
 	for i := range page {
@@ -82,17 +112,26 @@ func (b *Book) AppendPage(dst []byte, page []redisx.Order) ([]byte, error) {
 	return dst, nil
 }
 
+// UsersOf are the users of some orders.
+func UsersOf(page []redisx.Order) []uint32 {
+	users := make([]uint32, len(page))
+	for i := range page {
+		users[i] = page[i].User
+	}
+	return users
+}
+
 // appendRow appends a row of CSV. No field but the name can have a character that needs quotes.
 func (b *Book) appendRow(dst []byte, order *redisx.Order, name string) []byte {
 	dst = redisx.AppendOrderID(dst, b.Sale, order.User, order.Hold.Number)
 	dst = append(dst, ',')
 	dst = strconv.AppendUint(dst, uint64(order.User), 10)
 	dst = append(dst, ',')
-	dst = appendField(dst, name)
+	dst = AppendField(dst, name)
 	dst = append(dst, ',')
 	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return i.Count })
 	dst = append(dst, ',')
-	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return b.Prices[i.Food-1] })
+	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return b.Price(i.Food) })
 	dst = append(dst, ',')
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, ',')
@@ -119,9 +158,9 @@ const formulaStarts = "=+-@＝＋－＠"
 // fieldEnds are the characters that end a field in some spreadsheet.
 const fieldEnds = ",;\t\r\n"
 
-// appendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an
+// AppendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an
 // apostrophe in front.
-func appendField(dst []byte, text string) []byte {
+func AppendField(dst []byte, text string) []byte {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	guarded := guard(text)
 	if guarded == text && !strings.ContainsAny(text, "\",;\t\r\n") && strings.TrimSpace(text) == text {
@@ -162,7 +201,7 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte
 		dst = append(dst, `{"food_id":`...)
 		dst = strconv.AppendInt(dst, item.Food, 10)
 		dst = append(dst, `,"price":`...)
-		dst = strconv.AppendInt(dst, b.Prices[item.Food-1], 10)
+		dst = strconv.AppendInt(dst, b.Price(item.Food), 10)
 		dst = append(dst, `,"count":`...)
 		dst = strconv.AppendInt(dst, item.Count, 10)
 		dst = append(dst, '}')
@@ -175,7 +214,7 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte
 
 func (b *Book) total(items []redisx.Item) (sum int64) {
 	for _, item := range items {
-		sum += b.Prices[item.Food-1] * item.Count
+		sum += b.Price(item.Food) * item.Count
 	}
 	return sum
 }

@@ -1,12 +1,18 @@
 package export
 
 import (
+	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +23,7 @@ import (
 )
 
 func book(format Format, name string) *Book {
-	return &Book{Format: format, Sale: "abcdefgh", Prices: []int64{10, 20, 30},
+	return &Book{Format: format, Sale: "abcdefgh", Price: PricesOf([]int64{10, 20, 30}),
 		Names: NamesBy(func(uint32) []byte { return []byte(name) })}
 }
 
@@ -80,6 +86,89 @@ func TestJSONLines(t *testing.T) {
 		len(got.Items) != 2 || got.Items[0].Food_id != 3 || got.Items[0].Price != 30 || got.Items[0].Count != 2 ||
 		got.PlacedAt != "2026-11-22T10:00:00.005Z" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// An item has a line of its own, with amounts as people write them; no name becomes a formula.
+func TestItems(t *testing.T) {
+	b := book(CSV, "@sum")
+	b.Rows, b.BOM, b.Currency, b.Decimals = Items, true, "CNY", 2
+	b.Foods = func(food int64) string { return []string{"-2+3", "", "\t辣, 面"}[food-1] }
+	const head = "\xEF\xBB\xBFplaced_at,order_id,user_id,user_name,food_id,food_name,count,price,sum," +
+		"currency,price_minor,sum_minor\r\n"
+	if got := string(b.AppendHead(nil)); got != head {
+		t.Errorf("head %q", got)
+	}
+	const at = "2026-11-22T10:00:00.005Z,abcdefgh-7,7,\"'@sum\","
+	if got, want := line(t, b, order), at+"3,\"'\t辣, 面\",2,0.30,0.60,CNY,30,60\r\n"+
+		at+"1,\"'-2+3\",1,0.10,0.10,CNY,10,10\r\n"; got != want {
+		t.Errorf("rows\n%q, want\n%q", got, want)
+	}
+	b.Format, b.Foods = JSONLines, nil
+	if head := b.AppendHead(nil); len(head) > 0 {
+		t.Errorf("head %q", head)
+	}
+	const object = `{"placed_at":"2026-11-22T10:00:00.005Z","order_id":"abcdefgh-7","user_id":7,` +
+		`"username":"@sum","food_id":%s,"food_name":"","count":%s,"price":%s,"sum":%s,"currency":"CNY",` +
+		`"decimals":2}`
+	fill := func(values ...any) string { return fmt.Sprintf(object+"\n", values...) }
+	if got, want := line(t, b, order), fill("3", "2", "30", "60")+fill("1", "1", "10", "10"); got != want {
+		t.Errorf("rows\n%q, want\n%q", got, want)
+	}
+}
+
+func TestMoney(t *testing.T) {
+	for _, test := range []struct {
+		amount   int64
+		decimals int
+		want     string
+	}{{0, 0, "0"}, {1250, 0, "1250"}, {1250, 2, "12.50"}, {5, 2, "0.05"}, {-5, 2, "-0.05"},
+		{-1250, 3, "-1.250"}, {0, 2, "0.00"}, {math.MinInt64, 2, "-92233720368547758.08"}} {
+		if got := string(AppendMoney(nil, test.amount, test.decimals)); got != test.want {
+			t.Errorf("%d with %d decimals is %s, want %s", test.amount, test.decimals, got, test.want)
+		}
+	}
+}
+
+// Orders are sorted by time, then by id, whatever order they come in; more than the most are refused.
+func TestSorted(t *testing.T) {
+	at := func(user uint32, second int) redisx.Order {
+		placed := order.Placed.Add(time.Duration(second) * time.Second)
+		return redisx.Order{User: user, Items: order.Items, Placed: placed}
+	}
+	pages := func(n int) Pages {
+		return func(context.Context) ([]redisx.Order, error) {
+			if n--; n < 0 {
+				return nil, io.EOF
+			}
+			return []redisx.Order{at(uint32(n), n%3), at(uint32(n+1000), n%3)}, nil
+		}
+	}
+	next := Sorted(pages(400), 800)
+	var all []redisx.Order
+	for {
+		page, err := next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		testkit.Must(t, err)
+		all = append(all, page...)
+	}
+	sorted := slices.IsSortedFunc(all, func(a, b redisx.Order) int {
+		return cmp.Or(a.Placed.Compare(b.Placed), cmp.Compare(a.User, b.User))
+	})
+	if len(all) != 800 || !sorted || !reflect.DeepEqual(all[0], at(0, 0)) {
+		t.Errorf("%d orders, sorted %v, the first is %+v", len(all), sorted, all[0])
+	}
+	if _, err := Sorted(pages(400), 799)(t.Context()); !errors.Is(err, ErrTooMany) {
+		t.Errorf("more than the most: %v", err)
+	}
+	broken := errors.New("broken")
+	next = Sorted(func(context.Context) ([]redisx.Order, error) { return nil, broken }, 0)
+	for range 2 {
+		if _, err := next(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("an error is %v", err)
+		}
 	}
 }
 
@@ -160,15 +249,17 @@ func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
 	}
 }
 
-// The README shows both formats as they are.
+// The README shows the formats as they are.
 func TestReadmeShowsFormats(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	testkit.Must(t, err)
 	order := redisx.Order{User: 2, Items: []redisx.Item{{Food: 1, Count: 2}, {Food: 3, Count: 1}},
 		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
-	for _, format := range []Format{CSV, JSONLines} {
-		b := Book{Format: format, Sale: "zv2hq6ya", Prices: []int64{12, 5, 21},
-			Names: NamesBy(func(uint32) []byte { return []byte("user2") })}
+	foods := []string{"Spicy noodles", "", "Spicy fried rice"}
+	for _, b := range []Book{{Format: CSV}, {Format: JSONLines}, {Format: CSV, Rows: Items}} {
+		b.Sale, b.Price, b.Currency, b.Decimals = "zv2hq6ya", PricesOf([]int64{12, 5, 21}), "CNY", 2
+		b.Names = NamesBy(func(uint32) []byte { return []byte("user2") })
+		b.Foods = func(food int64) string { return foods[food-1] }
 		text := strings.ReplaceAll(string(b.AppendHead(nil))+line(t, &b, order), "\r\n", "\n")
 		if !strings.Contains(string(readme), "```\n"+text+"```\n") {
 			t.Errorf("the README does not show\n%s", text)

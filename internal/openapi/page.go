@@ -139,7 +139,8 @@ func (d *Description) newPageCall(call Call) pageCall {
 }
 
 // callers names the callers that each security scheme lets in.
-var callers = map[string]string{"token": "users", "rootToken": "root", "service": "programs"}
+var callers = map[string]string{"token": "users", "viewerToken": "viewers", "operatorToken": "operators",
+	"adminToken": "admins", "service": "programs"}
 
 // admitted returns the callers that may call.
 func admitted(security []string) (who []string) {

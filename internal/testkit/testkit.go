@@ -1,4 +1,4 @@
-// Package testkit is for the tests of any package: an end on an error, a wait for a state, files, the log,
+// Package testkit is for the tests of any package: comparisons, a wait for a state, files, the log,
 // the seeds of fuzz targets. README.md lists the other helpers, and which package proves what.
 package testkit
 

@@ -18,7 +18,8 @@
 -- ARGV[7]  "true" to end even a sale that is not closed, exported or in the ledger, else "false"
 -- ARGV[8]  orders in other slices that are not in the ledger yet: integer >= 0
 -- ARGV[9]  "true" when orders in other slices from before the ledger may be missing in it, else "false"
--- ARGV[10+] the texts of KEYS[7]
+-- ARGV[10] who opens the next sale: string, for the logs of both
+-- ARGV[11+] the texts of KEYS[7]
 --
 -- Returns {code, number}
 --         0  begun
@@ -30,8 +31,8 @@
 --            may be missing in it. Nothing is changed
 --         6  the next sale would be closed from its beginning: nothing is changed
 local marker, stock, kept, gate, log, stream, next_stock = unpack(KEYS)
-local id, next_id, catalog, opens_at, closes_at, delete, force, elsewhere, filling = unpack(ARGV, 1, 9)
-local FIRST_TEXT = 10
+local id, next_id, catalog, opens_at, closes_at, delete, force, elsewhere, filling, by = unpack(ARGV, 1, 10)
+local FIRST_TEXT = 11
 local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED = 0, 1, 2, 3, 4
 local LEDGER_BEHIND, OVER_ALREADY = 5, 6
 -- Seconds for which the stream stays. A connected writer of a ledger reads it to its end; a new connection
@@ -52,12 +53,12 @@ if force ~= 'true' then
 end
 call('DEL', gate) -- first: a Redis without memory lets the rest of the script through
 if sale.state ~= CLOSED then
-  call('XADD', log, '*', 'by', 'terminal', 'what', 'state', 'before', sale.state, 'after', CLOSED)
+  call('XADD', log, '*', 'by', by, 'what', 'state', 'before', sale.state, 'after', CLOSED)
   call('HSET', marker, 'closed', string.format('%d', sale.now), 'state', CLOSED)
 end
 for i = FIRST_TEXT, #ARGV do call('RPUSH', next_stock, ARGV[i]) end
 call('HSET', marker, 'next_id', next_id, 'next_catalog', catalog, 'next_opens_at', opens_at,
-  'next_closes_at', closes_at, 'next_delete', delete)
+  'next_closes_at', closes_at, 'next_delete', delete, 'next_by', by)
 if delete == 'true' then
   call('UNLINK', stock)
 elseif call('EXISTS', stock) == 1 then

@@ -25,13 +25,14 @@ local OPENED, OVER, NO_SALE = 0, 1, 2
 local call = redis.call
 
 local found = call('HMGET', marker, 'id', 'previous', 'server', 'ledger', 'next_id', 'next_catalog',
-  'next_opens_at', 'next_closes_at', 'next_delete')
-local before, previous, server, ledger, turning, catalog, opens_at, closes_at, delete = unpack(found)
+  'next_opens_at', 'next_closes_at', 'next_delete', 'next_by')
+local before, previous, server, ledger, turning, catalog, opens_at, closes_at, delete, by = unpack(found)
 if before == id then return OVER end
 if turning ~= id or not ARGV[FIRST_FOOD] then return NO_SALE end
 
 putStock(stock, FIRST_FOOD)
-call('HDEL', marker, 'next_id', 'next_catalog', 'next_opens_at', 'next_closes_at', 'next_delete')
+call('HDEL', marker, 'next_id', 'next_catalog', 'next_opens_at', 'next_closes_at', 'next_delete',
+  'next_by')
 call('UNLINK', next_stock)
 if delete == 'true' then call('DEL', marker) else call('RENAME', marker, kept) end
 call('HSET', marker, 'previous', previous and before .. ' ' .. previous or before)
@@ -41,5 +42,5 @@ if ledger then
   call('HSET', marker, 'ledger', 'on')
 end
 if slices ~= '1' then call('HSET', marker, 'slices', slices, 'filling', 1) end
-putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold)
+putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold, by)
 return OPENED

@@ -5,9 +5,9 @@ package turnover
 //	sale           hash    exporting, exported (Unix ms),               for ever    export.lua
 //	                       exported_orders, exported_users;
 //	                       next_id, next_catalog, next_opens_at,        until then  begin.lua, end.lua
-//	                       next_closes_at, next_delete while the next
-//	                       one is opened; previous, ledger, server      for ever    end.lua
-//	                       go over to the next one
+//	                       next_closes_at, next_delete, next_by while
+//	                       the next one is opened; previous, ledger,    for ever    end.lua
+//	                       server go over to the next one
 //	next_<sale>    list    stock of the sale that is being opened,      until then  begin.lua, end.lua
 //	                       see numbers.go
 //	prices_<sale>  list    prices of an exported sale, see numbers.go   for ever    export.lua

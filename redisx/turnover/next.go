@@ -4,6 +4,7 @@
 package turnover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ var (
 
 // Next is the sale to open after the one that Redis holds.
 type Next struct {
+	By           string // who opens it: it stands in the logs; "" is a terminal
 	Before       string // id of the sale that must be there
 	Catalog      string // fingerprint of the foods
 	Stock        []int64
@@ -124,7 +126,8 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 		before.Log, before.Stream, nextStockPrefix + id + before.Tag}
 	opens, closes := n.Times.Texts()
 	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
-		strconv.FormatBool(n.Force), strconv.FormatInt(waiting, 10), strconv.FormatBool(filling)},
+		strconv.FormatBool(n.Force), strconv.FormatInt(waiting, 10), strconv.FormatBool(filling),
+		cmp.Or(n.By, "terminal")},
 		numberTexts(n.Stock)...)
 	x := beginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
 	if err := l.Do(x, cfg.StockTimeout()); err != nil {

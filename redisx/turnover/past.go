@@ -124,6 +124,32 @@ func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
 	return nil, io.EOF
 }
 
+// Order returns the order of a user, of foods 1 to foods; one without items if the user has none.
+func (p *Past) Order(ctx context.Context, user uint32, foods int) (redisx.Order, error) {
+	for slice := range p.cfg.SliceCount() {
+		value, err := p.kept(ctx, slice, user)
+		if err != nil {
+			return redisx.Order{}, fmt.Errorf("cannot read an order of sale %s: %w", p.ID, err)
+		}
+		if value != nil {
+			return redisx.ParseOrder(user, value, foods)
+		}
+	}
+	return redisx.Order{User: user}, nil
+}
+
+// kept reads the order of a user in a slice, nil for none.
+func (p *Past) kept(ctx context.Context, slice int, user uint32) (value []byte, err error) {
+	l, err := pipeline.Dial(ctx, p.cfg.Slice(slice))
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	key := keptOrdersPrefix + p.ID + p.cfg.KeysOf(p.ID, slice).Tag
+	x := pipeline.Command(&radix.Maybe{Rcv: &value}, "HGET", key, strconv.FormatUint(uint64(user), 10))
+	return value, l.Do(x, p.cfg.Timeout)
+}
+
 // turn goes on to the next slice behind the last page of one.
 func (p *Past) turn(ctx context.Context) (err error) {
 	if p.cursor != "0" {

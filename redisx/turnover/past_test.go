@@ -3,6 +3,7 @@ package turnover
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,18 @@ func TestPastSaleIsWhole(t *testing.T) {
 	testkit.Must(t, err)
 	if got := kept(t, cfg, s.ID(), 2); len(got) != orders {
 		t.Fatalf("%d of %d orders are kept", len(got), orders)
+	}
+	past, err := OpenPast(t.Context(), cfg, s.ID())
+	testkit.Must(t, err)
+	defer past.Close()
+	for user, items := range kept(t, cfg, s.ID(), 2) {
+		got, err := past.Order(t.Context(), user, 2)
+		if err != nil || got.User != user || got.Placed.IsZero() || !slices.Equal(got.Items, items) {
+			t.Errorf("the order of user %d is %+v, %v, want %v", user, got, err, items)
+		}
+	}
+	if none, err := past.Order(t.Context(), 999, 2); err != nil || len(none.Items) > 0 {
+		t.Errorf("the order of nobody is %+v, %v", none, err)
 	}
 	tag := cfg.KeysOf(s.ID(), lost).Tag
 	refused := func(name string, cfg redisx.Config, want error) {

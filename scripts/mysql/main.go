@@ -1,6 +1,6 @@
-// Command mysql fills a MySQL or MariaDB database with the contest's two tables, user and food. The
-// catalogue is chosen as for the server: the built-in one by -users, -foods and -stock, or CSV files by
-// -catalog-dir.
+// Command mysql fills a MySQL or MariaDB database with the contest's two tables, user and food. What buyers
+// see of the foods is in further columns, as the server reads them. The catalogue is chosen as for the
+// server: the built-in one by -users, -foods and -stock, or CSV files by -catalog-dir.
 //
 //	go run ./scripts/mysql -root-password secret
 package main

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +17,14 @@ import (
 )
 
 const (
-	rowsPerInsert  = 1000 // such a statement is far below the server's packet limit
+	rowsPerInsert  = 1000
+	bytesPerInsert = 256 << 10 // such a statement is far below the server's packet limit
 	connectTimeout = 5 * time.Second
 	stallTimeout   = 60 * time.Second // for one statement
 )
 
 // The columns are as wide as the catalogue reads them; names are compared byte by byte, as the server does.
+// What buyers see of a food is in further columns, if the catalogue has any of it.
 const (
 	createUser = "CREATE TABLE `user` (" +
 		"`id` INT UNSIGNED NOT NULL PRIMARY KEY, " +
@@ -30,7 +33,15 @@ const (
 	createFood = "CREATE TABLE `food` (" +
 		"`id` INT UNSIGNED NOT NULL PRIMARY KEY, " +
 		"`stock` BIGINT NOT NULL, " +
-		"`price` BIGINT NOT NULL)"
+		"`price` %s NOT NULL%s)"
+	wholePrice   = "BIGINT"
+	decimalPrice = "DECIMAL(20,4)" // in a currency
+	textColumn   = ", `%s` TEXT CHARACTER SET utf8mb4"
+)
+
+const (
+	foodColumns = 3 // id, stock, price
+	userColumns = 3
 )
 
 // fill creates the database and the two tables and inserts the catalogue in one transaction.
@@ -43,7 +54,11 @@ func fill(ctx context.Context, s settings) error {
 		return err
 	}
 	defer db.Close()
-	if err := createTables(ctx, db, s.replace); err != nil {
+	columns, err := foodColumnsOf(ctx, s.catalog)
+	if err != nil {
+		return err
+	}
+	if err := createTables(ctx, db, columns, s.replace); err != nil {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -51,7 +66,7 @@ func fill(ctx context.Context, s settings) error {
 		return fmt.Errorf("cannot begin transaction: %w", err)
 	}
 	defer tx.Rollback() // does nothing after Commit
-	if err := insertCatalog(ctx, tx, s.catalog); err != nil {
+	if err := insertCatalog(ctx, tx, columns, s.catalog); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -87,8 +102,33 @@ func createDatabase(ctx context.Context, d catalog.Database) error {
 	return nil
 }
 
+// foodColumnsOf returns the names of the columns of foods. The pictures of the built-in foods are drawn for
+// these alone: their column is left out.
+func foodColumnsOf(ctx context.Context, cfg catalog.Config) (columns []string, err error) {
+	found := errors.New("found")
+	err = catalog.FoodRows(ctx, cfg, func(names, _ []string) error {
+		columns = slices.Clone(names)
+		return found
+	})
+	if err != nil && !errors.Is(err, found) {
+		return nil, err
+	}
+	if cfg.BuiltIn() {
+		columns = slices.DeleteFunc(columns, func(name string) bool { return name == "image" })
+	}
+	return columns, nil
+}
+
 // createTables makes both tables, or no table if one exists and may not be replaced.
-func createTables(ctx context.Context, db *sql.DB, replace bool) error {
+func createTables(ctx context.Context, db *sql.DB, columns []string, replace bool) error {
+	price, texts := wholePrice, ""
+	for _, name := range columns[foodColumns:] {
+		texts += fmt.Sprintf(textColumn, name)
+		if name == "currency" {
+			price = decimalPrice
+		}
+	}
+	food := fmt.Sprintf(createFood, price, texts)
 	var existing int
 	row := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables "+
 		"WHERE table_schema = DATABASE() AND table_name IN ('user', 'food')")
@@ -99,7 +139,7 @@ func createTables(ctx context.Context, db *sql.DB, replace bool) error {
 		return errors.New("table user or food exists already; " +
 			"pass -replace-tables to drop both and fill them anew")
 	}
-	for _, statement := range []string{"DROP TABLE IF EXISTS `user`, `food`", createUser, createFood} {
+	for _, statement := range []string{"DROP TABLE IF EXISTS `user`, `food`", createUser, food} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("cannot create tables: %w", err)
 		}
@@ -107,36 +147,56 @@ func createTables(ctx context.Context, db *sql.DB, replace bool) error {
 	return nil
 }
 
-func insertCatalog(ctx context.Context, tx *sql.Tx, cfg catalog.Config) error {
-	users := batch{tx: tx, into: "INSERT INTO `user` (`id`, `name`, `password`) VALUES "}
-	foods, err := catalog.Read(ctx, cfg, func(u catalog.User) error {
+func insertCatalog(ctx context.Context, tx *sql.Tx, columns []string, cfg catalog.Config) error {
+	users := batch{tx: tx, into: "INSERT INTO `user` (`id`, `name`, `password`) VALUES ", columns: userColumns}
+	_, err := catalog.Read(ctx, cfg, func(u catalog.User) error {
 		return users.add(ctx, u.ID, u.Name, u.Password)
+	})
+	if err == nil {
+		err = users.flush(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	foods := batch{tx: tx, into: "INSERT INTO `food` (`" + strings.Join(columns, "`, `") + "`) VALUES ",
+		columns: len(columns)}
+	err = catalog.FoodRows(ctx, cfg, func(names, fields []string) error {
+		values := make([]any, 0, len(columns))
+		for i, name := range names {
+			if !slices.Contains(columns, name) {
+				continue
+			}
+			if fields[i] == "" {
+				values = append(values, nil)
+			} else {
+				values = append(values, fields[i])
+			}
+		}
+		return foods.add(ctx, values...)
 	})
 	if err != nil {
 		return err
 	}
-	if err := users.flush(ctx); err != nil {
-		return err
-	}
-	table := batch{tx: tx, into: "INSERT INTO `food` (`id`, `stock`, `price`) VALUES "}
-	for _, food := range foods {
-		if err := table.add(ctx, food.ID, food.Stock, food.Price); err != nil {
-			return err
+	return foods.flush(ctx)
+}
+
+// batch collects rows for one INSERT.
+type batch struct {
+	tx      *sql.Tx
+	into    string
+	columns int
+	values  []any
+	bytes   int // of the texts in values
+}
+
+func (b *batch) add(ctx context.Context, row ...any) error {
+	for _, value := range row {
+		if text, ok := value.(string); ok {
+			b.bytes += len(text)
 		}
 	}
-	return table.flush(ctx)
-}
-
-// batch collects rows of three values for one INSERT.
-type batch struct {
-	tx     *sql.Tx
-	into   string
-	values []any
-}
-
-func (b *batch) add(ctx context.Context, first, second, third any) error {
-	b.values = append(b.values, first, second, third)
-	if len(b.values) < 3*rowsPerInsert {
+	b.values = append(b.values, row...)
+	if len(b.values) < b.columns*rowsPerInsert && b.bytes < bytesPerInsert {
 		return nil
 	}
 	return b.flush(ctx)
@@ -146,10 +206,11 @@ func (b *batch) flush(ctx context.Context) error {
 	if len(b.values) == 0 {
 		return nil
 	}
-	statement := b.into + strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", len(b.values)/3), ", ")
+	row := "(?" + strings.Repeat(", ?", b.columns-1) + "), "
+	statement := b.into + strings.TrimSuffix(strings.Repeat(row, len(b.values)/b.columns), ", ")
 	if _, err := b.tx.ExecContext(ctx, statement, b.values...); err != nil {
 		return fmt.Errorf("cannot insert rows: %w", err)
 	}
-	b.values = b.values[:0]
+	b.values, b.bytes = b.values[:0], 0
 	return nil
 }

@@ -1,11 +1,15 @@
 // The calls of the API, and who is logged in.
 
 const sessionKey = "buyer";
-const idleMax = 30 * 60_000; // ms without a touch until root is logged out
+const idleMax = 30 * 60_000; // ms without a touch until root and operators are logged out
 
-// session is the login: {user, name, token, cart, made, items, sale}, or null; the cart is one of that sale and
-// was made at that time (Unix ms). A buyer's one outlives a reload in this tab, with the cart. Root's token is never
-// stored.
+// operator is the login of somebody who runs the sale, {name, role, token}, or null. An operator is no user, so
+// there is no session then. Its token is never stored.
+export let operator = null;
+
+// session is the login of a user: {user, name, token, cart, made, items, sale}, or null; the cart is one of that
+// sale and was made at that time (Unix ms). A buyer's one outlives a reload in this tab, with the cart. Root's token
+// is never stored.
 export let session = null;
 
 const watchers = [];
@@ -23,7 +27,18 @@ export class Refusal extends Error {
 // isUnsure reports whether a call that failed may have been carried out all the same.
 export const isUnsure = (error) => !(error instanceof Refusal) || error.status >= 500;
 
-export const isRoot = () => session?.user === 1;
+const isRoot = () => session?.user === 1;
+const rootOperates = document.documentElement.dataset.root === "on";
+const roles = ["viewer", "operator", "admin"]; // each may what those before it may
+
+const login = () => operator ?? session;
+
+// may reports whether whoever is logged in may what operators of this role may.
+export const may = (role) =>
+  roles.indexOf(operator?.role ?? (isRoot() && rootOperates ? "admin" : "")) >= roles.indexOf(role);
+
+// tokenHeader is the header with the token of who is logged in, if anybody is.
+export const tokenHeader = (of = login()) => (of ? { "Access-Token": of.token } : {});
 
 // keep stores a buyer's session as it is now.
 function keep() {
@@ -48,9 +63,10 @@ export function setCart(cart, items, sale) {
 
 let expired = null; // the session that has ended without the buyer
 
-function become(next, why = "") {
+function become(next, why = "", nextOperator = null) {
   expired = why === "expired" ? session : null;
   session = next;
+  operator = nextOperator;
   keep();
   watchers.forEach((watch) => watch(session, why));
 }
@@ -75,6 +91,12 @@ export function resume() {
 
 export const logIn = async (name, password) =>
   enter(await call("POST", "/login", { username: name, password }, {}, null));
+
+// logInOperator begins the login of an operator; code is "" without a second factor.
+export async function logInOperator(name, password, code) {
+  const told = await call("POST", "/admin/login", { name, password, code }, {}, null);
+  become(null, "", { name: told.name, role: told.role, token: told.access_token });
+}
 
 // enter begins the login that the server has told. Who comes back after the end of a login finds the cart again.
 export function enter(told) {
@@ -101,34 +123,38 @@ export const setPassword = (old, fresh) => endTokens(async () => {
   become({ ...session, token: told.access_token });
 });
 
-// logOutEverywhere ends all logins of the user.
-export const logOutEverywhere = () => endTokens(async () => {
+// endSessions ends all logins of the user, on all devices.
+export const endSessions = () => endTokens(async () => {
   await call("DELETE", "/users/me/tokens");
   become(null);
 });
 
-// logOut ends the login. why is "expired" or "idle" where the person did not ask for it.
-export const logOut = (why) => become(null, why);
+// logOut ends the login. why is "expired" or "idle" where the person did not ask for it. The page forgets it at once;
+// where the server cannot be reached its token lives until it expires.
+export function logOut(why) {
+  const login = session;
+  become(null, why);
+  if (login && why !== "expired") {
+    request("POST", "/logout", undefined, {}, login).catch(() => {});
+  }
+}
 
-// A console that was left alone does not stay root's.
+// A console that was left alone does not stay open.
 let idle = 0;
 for (const touch of ["pointerdown", "keydown"]) {
   addEventListener(touch, () => { idle = 0; }, { passive: true });
 }
 setInterval(() => {
   idle += 60_000;
-  if (isRoot() && idle >= idleMax) {
+  if ((isRoot() || operator) && idle >= idleMax) {
     logOut("idle");
   }
 }, 60_000);
 
 // request sends a call and returns the reply, a Refusal where it is an error, and another Error where there is
 // none.
-export async function request(method, path, body, headers = {}, login = session) {
-  const options = { method, headers: { ...headers }, cache: "no-store", credentials: "omit" };
-  if (login) {
-    options.headers["Access-Token"] = login.token;
-  }
+export async function request(method, path, body, headers = {}, of = login()) {
+  const options = { method, headers: { ...headers, ...tokenHeader(of) }, cache: "no-store", credentials: "omit" };
   if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["Content-Type"] = "application/json";
@@ -138,7 +164,7 @@ export async function request(method, path, body, headers = {}, login = session)
     return reply;
   }
   const told = await reply.json().catch(() => ({}));
-  if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session && !ending) {
+  if (told.code === "INVALID_ACCESS_TOKEN" && of && of === login() && !ending) {
     logOut("expired");
   }
   throw new Refusal(reply.status, told.code ?? "", told.message ?? "", Number(reply.headers.get("Retry-After")),
@@ -146,8 +172,8 @@ export async function request(method, path, body, headers = {}, login = session)
 }
 
 // call is request for a reply in JSON; null where it has no body.
-export async function call(method, path, body, headers, login) {
-  const reply = await request(method, path, body, headers, login);
+export async function call(method, path, body, headers, of) {
+  const reply = await request(method, path, body, headers, of);
   return reply.status === 204 ? null : reply.json();
 }
 
@@ -161,12 +187,12 @@ export function newKey() {
 // out once. onWait is called before each repetition.
 export async function insist(method, path, body, onWait) {
   const headers = { "Idempotency-Key": newKey() };
-  const login = session; // a repetition for another user would be another order
+  const begun = login(); // a repetition for another user would be another order
   for (let attempt = 1; ; attempt++) {
     try {
-      return await call(method, path, body, headers, login);
+      return await call(method, path, body, headers, begun);
     } catch (error) {
-      if (!isUnsure(error) || attempt >= 30 || login !== session) {
+      if (!isUnsure(error) || attempt >= 30 || begun !== login()) {
         throw error;
       }
       onWait(attempt);

@@ -1,45 +1,79 @@
 // The page as a whole: which view is shown, the header, and the clock that all views share.
 
-import { isRoot, onSession } from "./api.js";
+import { may, onSession } from "./api.js";
 import * as buy from "./buy.js";
-import { redraw } from "./charts.js";
-import { nextChange, now, shownState } from "./clock.js";
-import { announce, byId, setText, tell } from "./dom.js";
+import { isSoon, nextChange, now, saidState, shownState } from "./clock.js";
+import { announce, byId, make, setText, tell } from "./dom.js";
 import { span } from "./format.js";
-import * as live from "./live.js";
 import * as login from "./login.js";
-import * as operate from "./operate.js";
-import * as orders from "./orders.js";
+import { reached } from "./messages.js";
 import { follow, isAway, keepTime, known, onChange } from "./store.js";
-import * as traffic from "./traffic.js";
+import * as wall from "./wall.js";
 import { choose, language, languages, say, translate } from "./words.js";
 
-const views = { live, buy, operate, orders, traffic };
-const publicViews = ["live", "buy"];
+const needs = { operate: "operator", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
 const hasChat = document.documentElement.dataset.chat === "on";
 const tickEvery = 100; // ms; a countdown must not be late by more
-const soon = 10_000; // ms to the opening or the end from which on the countdown stands out
+const loadPause = 3000; // ms until a view that could not be loaded is asked for again
 
-// The chat is loaded when it is opened: the sale comes first.
-const chat = {
-  show() {
-    this.loading ??= import("/web/chat.js");
-    this.loading.then((module) => module.show(), () => {
-      tell(byId("chat-message"), "bad", "The chat cannot be loaded. Check your connection and load the page again.");
-    });
-  },
-};
-
-if (hasChat) {
-  views.chat = chat;
-  publicViews.push("chat");
+// later is a view that is loaded when it is shown first: the shop comes before all others.
+function later(name, ...styles) {
+  const load = async () => {
+    const [module] = await Promise.all([import(`/web/${name}.js`), ...styles.map(addStyle)]);
+    module.start?.();
+    return module;
+  };
+  return {
+    async show() {
+      const isShown = () => document.body.dataset.view === name;
+      const section = byId(`view-${name}`);
+      section.hidden = !this.module;
+      try {
+        this.loading ??= load();
+        this.module = await this.loading;
+      } catch {
+        this.loading = null;
+        if (isShown()) {
+          tell(byId("not-loaded"), "bad", say("This view cannot be loaded. Check your connection and try again."));
+          setTimeout(() => isShown() && this.show(), loadPause);
+        }
+        return;
+      }
+      if (isShown()) {
+        tell(byId("not-loaded"), "", "");
+        section.hidden = false;
+        this.module.show(known);
+      }
+    },
+    tick() {
+      this.module?.tick?.(known);
+    },
+  };
 }
 
-const wanted = () => location.hash.replace(/^#\//, "");
+function addStyle(name) {
+  const href = `/web/${name}.css`;
+  if (document.querySelector(`link[href="${href}"]`)) {
+    return null;
+  }
+  const link = make("link", { rel: "stylesheet", href });
+  document.head.append(link);
+  return new Promise((done, fail) => Object.assign(link, { onload: done, onerror: () => fail(link.remove()) }));
+}
+
+const views = { buy, live: later("live", "uplot", "views"), operate: later("operate", "views", "operate"),
+  orders: later("orders", "views", "operate"), traffic: later("traffic", "uplot", "views") };
+
+if (hasChat) {
+  views.chat = later("chat", "chat");
+}
+
+// #/orders/<id> is the view orders.
+const wanted = () => (wall.isOn() ? "live" : location.hash.split("/")[1] ?? "");
 
 function showView() {
   let name = wanted();
-  if (!(name in views) || (!isRoot() && !publicViews.includes(name))) {
+  if (!(name in views) || (name in needs && !may(needs[name]))) {
     name = "buy";
   }
   for (const other of Object.keys(views)) {
@@ -53,7 +87,8 @@ function showView() {
     }
   }
   document.body.dataset.view = name;
-  views[name].show(known);
+  tell(byId("not-loaded"), "", "");
+  views[name].show();
 }
 
 function toContent() {
@@ -86,7 +121,6 @@ function showLink() {
 
 function showTheme(theme) {
   setText(byId("theme-name"), say(theme));
-  redraw();
 }
 
 // showNext keeps the countdown in the header.
@@ -97,16 +131,22 @@ function showNext() {
   when.hidden = !next;
   if (next) {
     setText(when, `${next.what} ${span(next.at - at)}`);
-    when.dataset.soon = next.at - at <= soon;
+    when.dataset.soon = isSoon(next, at);
   }
-  document.body.dataset.sale = known.sale ? shownState(known.sale, at) : "";
+  const state = known.sale ? shownState(known.sale, at) : "";
+  const before = document.body.dataset.sale ?? "";
+  if (state !== before) {
+    document.body.dataset.sale = state;
+    document.title = `${saidState(known.sale, at)} · flashsale`;
+    if (before !== "") {
+      announce(saidState(known.sale, at));
+    }
+  }
 }
 
 function tick() {
   showNext();
-  live.tick(known);
-  buy.tick();
-  operate.tick();
+  Object.values(views).forEach((view) => view.tick());
   if (known.link === "lost") {
     showLink();
   }
@@ -118,18 +158,17 @@ const other = Object.keys(languages).find((name) => name !== language);
 setText(byId("language"), languages[other]);
 byId("language").lang = other;
 byId("language").addEventListener("click", () => choose(other));
-live.start();
 buy.start();
-operate.start();
-orders.start();
-traffic.start();
+wall.start();
 login.start();
 for (const element of document.querySelectorAll(".for-chat")) {
   element.hidden = !hasChat;
 }
+byId("login-operator").hidden = document.documentElement.dataset.operators === "off";
 showTheme(window.themeOfChoice());
 byId("theme").addEventListener("click", () => showTheme(window.nextTheme()));
 onChange(showLink);
+onChange(() => known.link === "lost" || reached());
 onSession(showView);
 addEventListener("hashchange", () => {
   showView();

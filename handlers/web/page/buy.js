@@ -2,10 +2,10 @@
 
 import * as api from "./api.js";
 import { change, isOld, makeCart, withTap } from "./cart.js";
-import { nextChange, now, saidState, stateOf } from "./clock.js";
+import { isSoon, nextChange, now, saidState, stateOf } from "./clock.js";
 import { announce, byId, make, setText, tell, turnOff } from "./dom.js";
 import { build, foods, lack, line, showStock, start as startFoods, stockOf } from "./foods.js";
-import { span } from "./format.js";
+import { number, span } from "./format.js";
 import { amount, nameOf, readGoods, totalOf } from "./goods.js";
 import { open as openLogin } from "./login.js";
 import { tellError } from "./messages.js";
@@ -23,6 +23,7 @@ let saleShown = ""; // id
 let taps = []; // {food, count}: changes of the cart that the server has not confirmed, the oldest first
 let wish = null; // the tap of a visitor, who logs in first
 let ordering = false;
+let linesShown = ""; // of the cart, as JSON
 let loadFailed = false;
 let loadAgain = false; // what comes next reads again
 let renewing = false;
@@ -36,6 +37,7 @@ const countOf = (food) => cart().find((item) => item.food === food)?.count ?? 0;
 const message = () => byId("buy-message");
 
 export function start() {
+  readGoods().catch(() => {}); // show tells why
   startFoods();
   receipt.start();
   byId("order").addEventListener("click", placeOrder);
@@ -49,6 +51,11 @@ export function start() {
     const toggle = byId("cart-toggle");
     toggle.setAttribute("aria-expanded", toggle.getAttribute("aria-expanded") === "false");
   });
+  document.addEventListener("close", ({ target }) => { // of a dialog; to register goes on with the tap
+    if (!api.session && target.returnValue !== "register") {
+      wish = null;
+    }
+  }, true);
   api.onSession((session) => {
     taps = [];
     order = null;
@@ -83,7 +90,7 @@ function leaveSale() {
     }
   }
   saleShown = sale;
-  if (sale !== "" && api.session.sale !== sale) {
+  if (sale !== "" && api.session && api.session.sale !== sale) {
     const { cart: id, items, sale: before } = api.session;
     taps = before === "" ? taps : []; // "": the cart was begun before the sale was known
     api.setCart(before === "" ? id : "", before === "" ? items : [], sale);
@@ -103,17 +110,15 @@ const ownOrder = (orders) => orders.find(({ id }) => id.startsWith(saleShown)) ?
 
 // show is called whenever the view is entered, the login changes while it is shown, or the next sale begins.
 export async function show() {
-  byId("buy-welcome").hidden = api.session !== null;
   byId("cart").hidden = api.session === null;
   loadAgain = false;
-  if (api.session) {
-    leaveSale();
-  }
+  leaveSale();
   const here = stillHere();
   const login = api.session;
   try {
     const [orders] = await Promise.all([login ? api.call("GET", "/orders?details=1") : [], readGoods()]);
     build();
+    linesShown = ""; // the names are there now
     if (here()) {
       order = ownOrder(orders) ?? order; // the list may be older than the order
       if (loadFailed) {
@@ -137,6 +142,7 @@ function showCart() {
   for (const food of foods) {
     const count = countOf(food.id);
     setText(food.countText, count);
+    food.row.classList.toggle("chosen", count > 0);
     turnOff(food.less, order !== null || ordering || count === 0);
     turnOff(food.more, order !== null || ordering || pieces() >= piecesMax);
   }
@@ -149,7 +155,11 @@ function showCart() {
   const total = amount(totalOf(items));
   setText(byId("cart-toggle"), items.length === 0 ? say("Cart is empty") :
     `${say("{n} of {max} pieces", { n: pieces(), max: piecesMax })} · ${total}`);
-  byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count, lack(food, count))));
+  const lines = items.map(({ food, count }) => [food, count, lack(food, count)]);
+  if (JSON.stringify(lines) !== linesShown) {
+    linesShown = JSON.stringify(lines);
+    byId("cart-items").replaceChildren(...lines.map((each) => line(...each)));
+  }
   byId("cart-empty").hidden = items.length > 0;
   setText(byId("cart-total"), total);
   tick();
@@ -165,10 +175,25 @@ export function tick() {
   const state = stateOf(known.sale, at);
   const next = nextChange(known.sale, at);
   setText(byId("buy-state"), saidState(known.sale, at));
+  showClock(next, at);
   const button = byId("order");
   button.disabled = state !== "open" || pieces() === 0;
   setText(button, ordering ? say("One moment…") : state === "open" ? say("Order") :
     state === "scheduled" && next ? `${say("Opens in")} ${span(next.at - at)}` : say(orderTexts[state] ?? "Order"));
+}
+
+// showClock shows the time to the opening or the end, and how much is left of the whole sale.
+function showClock(next, at) {
+  const clock = byId("buy-clock");
+  clock.hidden = !next;
+  if (next) {
+    setText(clock.firstElementChild, next.what);
+    setText(clock.lastElementChild, span(next.at - at));
+    clock.dataset.soon = isSoon(next, at);
+  }
+  const { pieces_left: left, pieces_sold: sold } = known.sale;
+  setText(byId("buy-left"), say("{n} of {all} pieces left", { n: number(left), all: number(left + sold) }));
+  byId("buy-left").previousElementSibling.style.setProperty("--part", left / Math.max(1, left + sold));
 }
 
 // act has a change or an order wait for those before it, and shows what it fails with. Taps after a change that
@@ -201,6 +226,7 @@ function tapOn(button) {
   const count = Number(button.dataset.count);
   if (!api.session) {
     wish = count > 0 ? { food, count } : null;
+    byId("login").returnValue = "";
     openLogin();
   } else if (button.getAttribute("aria-disabled") !== "true") {
     tap(food, count);

@@ -1,11 +1,9 @@
 // The chat view: the list of threads beside the shown one. It is loaded when the view is opened first.
 
-import * as account from "./account.js";
 import { session } from "./api.js";
 import { attempt } from "./attempt.js";
 import * as contacts from "./contacts.js";
 import { byId, drawList, make, setText } from "./dom.js";
-import { count } from "./format.js";
 import * as group from "./group.js";
 import * as line from "./line.js";
 import * as members from "./members.js";
@@ -13,9 +11,10 @@ import { nameForm } from "./panel.js";
 import { setVisible } from "./people.js";
 import * as register from "./register.js";
 import { open, talkTo } from "./shown.js";
-import { isRoom, listed, onTalk, other, talk, titleOf, unread } from "./talk.js";
+import { isOnline, isRoom, listed, onTalk, other, talk, titleOf, unread } from "./talk.js";
 import * as thread from "./thread.js";
 import { readOlder } from "./threads.js";
+import { say, sayCount } from "./words.js";
 
 const links = {
   connecting: "Connecting",
@@ -23,43 +22,35 @@ const links = {
   poll: "Not live: looks for messages every 10 seconds",
 };
 
-const style = make("link", { rel: "stylesheet", href: "/web/chat.css" });
-const ready = new Promise((done) => { style.onload = style.onerror = done; });
-document.head.append(style);
-
-build();
-ready.then(begin);
-
 // show is called whenever the view is entered or the login changes.
 export const show = () => draw();
 
-function begin() {
+export function start() {
+  build();
   onTalk(draw);
   thread.start();
   line.start();
 }
 
 function build() {
-  const button = (id, text) => make("button", { id, type: "button" }, text);
+  const button = (id, text) => make("button", { id, type: "button" }, say(text));
   byId("view-chat").append(make("div", { id: "chat", class: "talk" },
     make("div", { class: "card threads" },
-      make("h2", {}, "Conversations"),
-      make("ul", { id: "threads", "aria-label": "Conversations" }),
-      make("button", { id: "threads-older", type: "button" }, "Older conversations"),
-      make("div", { id: "chat-own" }, nameForm("talk-form", "Write to ", "Start", write),
-        make("div", { class: "buttons" }, button("new-group", "New group"), button("open-contacts", "Contacts"),
-          button("open-account", "Account")),
+      make("h2", {}, say("Conversations")),
+      make("ul", { id: "threads", "aria-label": say("Conversations") }),
+      button("threads-older", "Older conversations"),
+      make("div", { id: "chat-own" }, nameForm("talk-form", say("Write to"), say("Start"), write),
+        make("div", { class: "buttons" }, button("new-group", "New group"), button("open-contacts", "Contacts")),
         make("label", { class: "check" },
-          make("input", { id: "visible", type: "checkbox" }), "Others see when I am online")),
+          make("input", { id: "visible", type: "checkbox" }), say("Others see when I am online"))),
       make("div", { id: "chat-welcome", class: "welcome-chat" },
-        make("p", {}, "Log in to write. Who has no account can register."),
+        make("p", {}, say("Log in to write. Who has no account can register.")),
         make("div", { class: "buttons" },
-          make("button", { id: "chat-log-in", type: "button", class: "primary" }, "Log in"),
+          make("button", { id: "chat-log-in", type: "button", class: "primary" }, say("Log in")),
           button("chat-register", "Register")))),
     thread.build()));
   byId("new-group").addEventListener("click", group.open);
   byId("open-contacts").addEventListener("click", contacts.open);
-  byId("open-account").addEventListener("click", account.open);
   byId("thread-people").addEventListener("click", showPeople);
   byId("threads-older").addEventListener("click", () => attempt(readOlder()));
   byId("visible").addEventListener("change", (event) => attempt(setVisible(event.target.checked)));
@@ -98,7 +89,7 @@ function choose(event) {
 
 function draw() {
   const loggedIn = session !== null;
-  setText(byId("chat-state"), links[talk.link]);
+  setText(byId("chat-state"), say(links[talk.link]));
   byId("chat-state").dataset.link = talk.link;
   byId("view-chat").dataset.shows = talk.open ? "thread" : "list";
   byId("chat-welcome").hidden = loggedIn;
@@ -109,7 +100,7 @@ function draw() {
   drawList(byId("threads"), rows, [...rooms, ...listed()].map((t) => [t.thread_id, t]), newRow, drawRow);
   const n = unread();
   const link = document.querySelector('nav a[href="#/chat"]');
-  setText(link, n > 0 ? `Chat (${n})` : "Chat");
+  setText(link, n > 0 ? `${say("Chat")} (${n})` : say("Chat"));
   thread.draw();
 }
 
@@ -123,13 +114,14 @@ function drawRow(row, t) {
   const button = row.firstChild;
   const [dot, name, status, badge] = button.children;
   const peer = isRoom(t) ? 0 : other(t);
-  const online = talk.online.get(peer)?.online ?? false;
-  dot.dataset.online = peer ? online : "none";
+  const online = isOnline(peer);
+  dot.dataset.online = online ?? "none";
   setText(name, titleOf(t));
-  setText(status, `${peer ? (online ? ", online" : ", offline") : ""}${t.is_muted ? ", muted" : ""}`);
+  const told = [online === null ? "" : say(online ? "online" : "offline"), t.is_muted ? say("muted") : ""];
+  setText(status, told.map((each) => each && `, ${each}`).join(""));
   const n = isRoom(t) ? 0 : t.unread;
   setText(badge, n > 0 ? (n > 99 ? "99+" : String(n)) : "");
-  badge.title = n > 0 ? count(n, "unread message") : "";
+  badge.title = n > 0 ? sayCount(n, "{n} unread message", "{n} unread messages") : "";
   row.dataset.muted = t.is_muted ?? false;
   if (talk.open?.thread_id === t.thread_id) {
     button.setAttribute("aria-current", "true");

@@ -50,6 +50,11 @@ export function saidState(sale, at) {
   return say(sentences[state] ?? state);
 }
 
+const soon = 10_000; // ms
+
+// isSoon reports whether so little time is left that a countdown stands out.
+export const isSoon = (next, at) => next.at - at <= soon;
+
 // nextChange is the time of the next change by the clock, and what it is; null for none.
 export function nextChange(sale, at) {
   const state = stateOf(sale, at);

@@ -5,8 +5,9 @@ import { moment } from "./format.js";
 import { nameForm, Panel } from "./panel.js";
 import { change, meet, remove } from "./people.js";
 import { talkTo } from "./shown.js";
-import { nameOf, talk } from "./talk.js";
+import { isOnline, nameOf, talk } from "./talk.js";
 import { enter } from "./thread.js";
+import { say } from "./words.js";
 
 let list = null; // the panel of all contacts
 let one = null; // of one
@@ -18,10 +19,10 @@ export function open() {
 }
 
 function buildList() {
-  const panel = new Panel("contacts", "Contacts", drawContacts,
-    make("p", { id: "no-contacts", class: "muted" }, "Nobody yet. Add somebody by name."),
+  const panel = new Panel("contacts", say("Contacts"), drawContacts,
+    make("p", { id: "no-contacts", class: "muted" }, say("Nobody yet. Add somebody by name.")),
     make("ul", { id: "contact-list", class: "rows", "aria-labelledby": "contacts-title" }),
-    nameForm("contact-add", "Add by name ", "Add", (name) => panel.attempt(meet(name))));
+    nameForm("contact-add", say("Add by name"), say("Add"), (name) => panel.attempt(meet(name))));
   byId("contact-list").addEventListener("click", (event) => {
     const user = event.target.closest("button")?.dataset.user;
     if (user) {
@@ -47,10 +48,10 @@ function drawContacts() {
 
 function drawContact(row, contact) {
   const [dot, name, status] = row.firstChild.children;
-  const online = talk.online.get(contact.user_id)?.online ?? false;
-  dot.dataset.online = contact.blocked ? "none" : online;
+  const online = isOnline(contact.user_id);
+  dot.dataset.online = contact.blocked ? "none" : online ?? "none";
   setText(name, nameOf(contact.user_id));
-  setText(status, contact.blocked ? "blocked" : online ? "online" : "");
+  setText(status, contact.blocked ? say("blocked") : online ? say("online") : "");
 }
 
 // openOne shows one contact; a user who is none yet becomes one.
@@ -68,14 +69,14 @@ function buildOne() {
   const panel = new Panel("contact", "", drawOne,
     make("p", { id: "contact-about", class: "muted" }),
     make("form", { id: "contact-rename", class: "line" },
-      make("label", {}, "Name for me ",
+      make("label", {}, say("Name for me"),
         make("input", { id: "contact-nickname", maxlength: "64", autocomplete: "off" })),
-      make("button", { type: "submit" }, "Save")),
+      make("button", { type: "submit" }, say("Save"))),
     make("label", { class: "check" }, make("input", { id: "contact-blocked", type: "checkbox" }),
-      "Blocked: neither of us writes to the other"),
+      say("Blocked: neither of us writes to the other")),
     make("div", { class: "buttons" },
-      make("button", { id: "contact-write", type: "button", class: "primary" }, "Write"),
-      make("button", { id: "contact-remove", type: "button", class: "danger" }, "Remove")));
+      make("button", { id: "contact-write", type: "button", class: "primary" }, say("Write")),
+      make("button", { id: "contact-remove", type: "button", class: "danger" }, say("Remove"))));
   byId("contact-rename").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (await panel.attempt(change(shown, { nickname: byId("contact-nickname").value.trim() }))) {
@@ -92,8 +93,9 @@ function buildOne() {
     }
   });
   byId("contact-remove").addEventListener("click", async () => {
-    const text = "Your name for this person is forgotten, and a block ends. The conversation stays.";
-    if (await ask(`Remove ${nameOf(shown)}?`, text, "Remove") && await panel.attempt(remove(shown))) {
+    const text = say("Your name for this person is forgotten, and a block ends. The conversation stays.");
+    const title = say("Remove {name}?", { name: nameOf(shown) });
+    if (await ask(title, text, say("Remove")) && await panel.attempt(remove(shown))) {
       panel.dialog.close();
     }
   });
@@ -102,10 +104,12 @@ function buildOne() {
 
 function drawOne() {
   const contact = talk.contacts.get(shown);
-  const status = talk.online.get(shown);
+  const { last_seen: seen } = talk.online.get(shown) ?? {};
   setText(one.title, nameOf(shown));
-  setText(byId("contact-about"), [contact?.nickname ? `Registered as ${contact.username}.` : "", status?.online ?
-    "Online now." : status?.last_seen ? `Last seen ${moment(status.last_seen)}.` : "Offline."].join(" ").trim());
+  const registered = contact?.nickname ? say("Registered as {name}.", { name: contact.username }) : "";
+  const presence = isOnline(shown) === null ? "" : isOnline(shown) ? say("Online now.") :
+    seen ? say("Last seen {time}.", { time: moment(seen) }) : say("Offline.");
+  setText(byId("contact-about"), `${registered} ${presence}`.trim());
   byId("contact-blocked").checked = contact?.blocked ?? false;
   byId("contact-remove").disabled = !contact;
 }

@@ -28,6 +28,7 @@ export function setFigure(element, text, chars = text.length) {
 // tell shows a message. kind is good, bad or "".
 export function tell(element, kind, text) {
   element.dataset.kind = kind;
+  delete element.dataset.unreached;
   setText(element, text);
 }
 
@@ -82,4 +83,8 @@ export function ask(title, text, act, dangerous = false) {
 }
 
 // turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
-export const turnOff = (button, off) => button.setAttribute("aria-disabled", off);
+export function turnOff(button, off) {
+  if (button.ariaDisabled !== String(off)) {
+    button.ariaDisabled = off;
+  }
+}

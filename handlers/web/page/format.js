@@ -1,17 +1,21 @@
 // Numbers and times as people read them.
 
-import { language } from "./words.js";
+import { language, say } from "./words.js";
 
-const region = { en: "en-GB" }[language] ?? language;
+export const region = { en: "en-GB" }[language] ?? language;
 const whole = new Intl.NumberFormat(region, { maximumFractionDigits: 0 });
 const second = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat(region, { timeStyle: "short" });
+const toSecond = new Intl.DateTimeFormat(region, { timeStyle: "medium" });
+const inUTC = { timeZone: "UTC" };
+const clockUTC = new Intl.DateTimeFormat(region, { timeStyle: "medium", ...inUTC });
+const secondUTC = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "medium", ...inUTC });
 const minute = new Intl.DateTimeFormat(region, { dateStyle: "medium", timeStyle: "short" });
 
 export const number = (n) => (n === null || n === undefined ? "–" : whole.format(n));
 
 // count is a number of things.
-export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? "" : "s"}`;
+export const count = (n, thing) => say(`{n} ${thing}${n === 1 ? "" : "s"}`, { n: number(n) });
 
 // size is a number of bytes.
 export function size(bytes) {
@@ -25,11 +29,22 @@ export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 // time is a time of RFC 3339 in the zone of this browser.
 export const time = (text) => (text ? second.format(new Date(text)) : "–");
 
+// zoned is a time with the same one in UTC beside it, where the zone of this browser is another.
+export function zoned(text) {
+  const at = new Date(text);
+  const offset = at.getTimezoneOffset();
+  const format = at.getDate() === at.getUTCDate() ? clockUTC : secondUTC;
+  return offset === 0 ? time(text) : `${time(text)} (${format.format(at)} UTC)`;
+}
+
 // moment is a time of RFC 3339, short where it is today.
 export function moment(text) {
   const at = new Date(text);
   return (at.toDateString() === new Date().toDateString() ? clock : minute).format(at);
 }
+
+// clockTime is a time of today in Unix seconds, to the second.
+export const clockTime = (seconds) => toSecond.format(new Date(seconds * 1000));
 
 export const upToMinute = (seconds) => minute.format(new Date(seconds * 1000));
 
@@ -58,6 +73,14 @@ export function span(ms) {
 export function wait(seconds) {
   const [size, unit] = [[3600, "hour"], [60, "minute"]].find(([least]) => seconds >= 2 * least) ?? [1, "second"];
   return new Intl.NumberFormat(region, { style: "unit", unit, unitDisplay: "long" }).format(Math.ceil(seconds / size));
+}
+
+// after is how long something took: 850 ms, 4.2 s, 12:30 or longer.
+export function after(ms) {
+  if (ms === null || ms === undefined) {
+    return "–";
+  }
+  return ms < 1000 ? `${ms} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : span(ms);
 }
 
 // localInput is the value of an input of a date and a time, in the zone of this browser; "" for no time.

@@ -1,18 +1,21 @@
 // What the shop sells: names, pictures and prices of the foods, which do not change during a sale.
 
-import { call } from "./api.js";
 import { language, say } from "./words.js";
 
 export let goods = []; // {id, price, name, description, image, unit}, by id
 let money = new Intl.NumberFormat(language);
 let minor = 1; // units in an amount of money
 
+let reading = null;
+
 // readGoods reads them once.
-export async function readGoods() {
-  if (goods.length > 0) {
-    return;
-  }
-  const told = await call("GET", "/web/catalogue.json", undefined, {}, null);
+export const readGoods = () => reading ??= read().catch((error) => {
+  reading = null;
+  throw error;
+});
+
+async function read() {
+  const told = await (await fetch("/web/catalogue.json")).json(); // index.html has asked for it already
   const { currency, decimals } = told[0] ?? {};
   if (currency) {
     money = new Intl.NumberFormat(language, { style: "currency", currency, minimumFractionDigits: decimals });

@@ -3,12 +3,12 @@
 import { newKey } from "./api.js";
 import { sorted } from "./contacts.js";
 import { byId, drawList, make, setText } from "./dom.js";
-import { count } from "./format.js";
 import { nameForm, Panel } from "./panel.js";
 import { meet } from "./people.js";
 import { start } from "./shown.js";
 import { nameOf, talk } from "./talk.js";
 import { enter } from "./thread.js";
+import { say, sayCount } from "./words.js";
 
 let panel = null;
 let key = ""; // the same group, however often it is sent
@@ -23,12 +23,12 @@ export function open() {
 }
 
 function build() {
-  const made = new Panel("group", "New group", draw,
-    make("ul", { id: "group-list", class: "rows", "aria-label": "Members" }),
-    nameForm("group-add", "Add by name ", "Add", (name) =>
+  const made = new Panel("group", say("New group"), draw,
+    make("ul", { id: "group-list", class: "rows", "aria-label": say("Members") }),
+    nameForm("group-add", say("Add by name"), say("Add"), (name) =>
       made.attempt(meet(name).then(({ user_id: user }) => choose(user, true)))),
     make("label", { class: "check" }, make("input", { id: "group-history", type: "checkbox" }),
-      "New members see what was before"),
+      say("New members see what was before")),
     make("button", { id: "group-make", type: "button", class: "primary" }));
   byId("group-list").addEventListener("change", (event) => choose(Number(event.target.value), event.target.checked));
   byId("group-history").addEventListener("change", () => { key = newKey(); });
@@ -67,5 +67,6 @@ function draw() {
   });
   byId("group-list").hidden = talk.contacts.size === 0;
   byId("group-make").disabled = chosen.size === 0;
-  setText(byId("group-make"), chosen.size ? `Start with ${count(chosen.size, "other")}` : "Start");
+  setText(byId("group-make"), chosen.size ? sayCount(chosen.size, "Start with {n} other", "Start with {n} others") :
+    say("Start"));
 }

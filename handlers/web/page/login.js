@@ -1,6 +1,6 @@
 // The login form, and who is logged in.
 
-import { isRoot, logIn, logOut, onSession, resume } from "./api.js";
+import { logIn, logInOperator, logOut, may, onSession, operator, resume } from "./api.js";
 import { announce, byId, setText, tell } from "./dom.js";
 import { tellError } from "./messages.js";
 import { say } from "./words.js";
@@ -8,14 +8,37 @@ import { say } from "./words.js";
 export function start() {
   const dialog = byId("login");
   byId("log-in").addEventListener("click", open);
-  byId("buy-log-in").addEventListener("click", open);
   byId("login-register").addEventListener("click", register);
+  byId("login-operator").addEventListener("click", () => become(!asOperator));
   byId("login-cancel").addEventListener("click", () => dialog.close());
   byId("log-out").addEventListener("click", () => logOut());
+  byId("account").addEventListener("click", async () => (await import("/web/account.js")).open());
   byId("login-form").addEventListener("submit", submit);
-  dialog.addEventListener("close", () => byId("login-form").reset());
+  dialog.addEventListener("close", () => {
+    byId("login-form").reset();
+    become(false);
+  });
   onSession(show);
   resume();
+}
+
+let asOperator = false; // the form is for an operator
+
+// become has the form take a user or an operator.
+function become(wanted) {
+  asOperator = wanted;
+  setText(byId("login-title"), say(asOperator ? "Log in as an operator" : "Log in"));
+  byId("login-operator").ariaPressed = asOperator;
+  byId("login-register").hidden = asOperator || document.documentElement.dataset.chat === "off";
+  askCode(false);
+  tell(byId("login-message"), "", "");
+}
+
+// askCode shows or hides the field of the second factor, which only some operators have.
+function askCode(wanted) {
+  byId("login-code-field").hidden = !wanted;
+  byId("login-code").required = wanted;
+  byId("login-code").value = "";
 }
 
 // open shows the form.
@@ -25,7 +48,7 @@ export function open() {
 }
 
 async function register() {
-  byId("login").close();
+  byId("login").close("register");
   (await import("/web/register.js")).open();
 }
 
@@ -33,42 +56,56 @@ async function submit(event) {
   event.preventDefault();
   const button = event.submitter;
   button.disabled = true;
+  const [name, password] = [byId("login-name").value, byId("login-password").value];
   try {
-    await logIn(byId("login-name").value, byId("login-password").value);
+    await (asOperator ? logInOperator(name, password, byId("login-code").value) : logIn(name, password));
     byId("login").close();
     if (document.body.dataset.view !== "chat") {
-      location.hash = isRoot() ? "#/operate" : "#/buy";
+      location.hash = may("operator") ? "#/operate" : may("viewer") ? "#/live" : "#/buy";
     }
   } catch (error) {
-    byId("login-password").value = "";
-    tellError(byId("login-message"), error);
+    refuse(error);
   } finally {
     button.disabled = false;
+  }
+}
+
+// refuse tells why a login failed. Whoever has the right password goes on with the code.
+function refuse(error) {
+  const needsCode = error.code === "CODE_NEEDED" || error.code === "WRONG_CODE";
+  askCode(needsCode);
+  tellError(byId("login-message"), error);
+  if (needsCode) {
+    byId("login-message").dataset.kind = error.code === "CODE_NEEDED" ? "" : "bad";
+    byId("login-code").focus();
+  } else {
+    byId("login-password").value = "";
   }
 }
 
 // ends are the reasons for which a login ends by itself. They are told in every view.
 const ends = {
   expired: "Your login has expired. Log in again.",
-  idle: "You are logged out: root's login ends after 30 minutes without a touch.",
+  idle: "You are logged out: logins of root and of operators end after 30 minutes without a touch.",
 };
 
 let before = null;
 
 function show(session, why) {
-  byId("log-in").hidden = session !== null;
-  byId("log-out").hidden = session === null;
-  byId("account").hidden = session === null;
-  setText(byId("account"), session?.name ?? "");
-  for (const link of document.querySelectorAll(".for-root")) {
-    link.hidden = !isRoot();
+  const login = operator ?? session;
+  byId("log-in").hidden = login !== null;
+  byId("log-out").hidden = login === null;
+  byId("account").hidden = login === null;
+  setText(byId("account"), operator ? `${operator.name} (${say(operator.role)})` : session?.name ?? "");
+  for (const link of document.querySelectorAll("[data-needs]")) {
+    link.hidden = !may(link.dataset.needs);
   }
-  if (before && !session) {
+  if (before && !login) {
     announce(say(ends[why] ?? "You are logged out."));
   }
-  if (before || session) {
+  if (before || login) {
     setText(byId("ended"), why in ends ? say(ends[why]) : "");
     byId("ended").hidden = !(why in ends);
   }
-  before = session;
+  before = login;
 }

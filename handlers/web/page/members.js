@@ -6,6 +6,7 @@ import { nameForm, Panel } from "./panel.js";
 import { drop } from "./shown.js";
 import { nameOf, talk, titleOf } from "./talk.js";
 import { read as readThreads } from "./threads.js";
+import { say } from "./words.js";
 
 let panel = null;
 let group = null; // its thread
@@ -26,10 +27,11 @@ const pathTo = (user) => `/threads/${group.thread_id}/members/${user}`;
 
 function build() {
   const made = new Panel("members", "", draw,
-    make("ul", { id: "member-list", class: "rows", "aria-label": "Members" }),
-    make("button", { id: "members-more", type: "button" }, "More members"),
-    nameForm("member-add", "Add by name ", "Add", (name) => act(call("PUT", pathTo(encodeURIComponent(name))))),
-    make("button", { id: "member-leave", type: "button", class: "danger" }, "Leave the group"));
+    make("ul", { id: "member-list", class: "rows", "aria-label": say("Members") }),
+    make("button", { id: "members-more", type: "button" }, say("More members")),
+    nameForm("member-add", say("Add by name"), say("Add"),
+      (name) => act(call("PUT", pathTo(encodeURIComponent(name))))),
+    make("button", { id: "member-leave", type: "button", class: "danger" }, say("Leave the group")));
   byId("members-more").addEventListener("click", () => made.attempt(readPage()));
   byId("member-leave").addEventListener("click", leave);
   byId("member-list").addEventListener("click", ({ target }) => {
@@ -53,15 +55,17 @@ async function act(change) {
 }
 
 async function removeMember(user) {
-  if (await ask(`Remove ${nameOf(Number(user))}?`, "This member can no longer read or write in the group.", "Remove",
-    true)) {
+  if (await ask(say("Remove {name}?", { name: nameOf(Number(user)) }),
+    say("This member can no longer read or write in the group."), say("Remove"), true)) {
     act(call("DELETE", pathTo(user)));
   }
 }
 
 async function leave() {
-  const alone = group.members === 1 ? "You are the last member: the group ends." : "You can no longer read it.";
-  if (await ask("Leave the group?", alone, "Leave", true) && await panel.attempt(call("DELETE", pathTo("me")))) {
+  const then = say(group.members === 1 ? "You are the last member: the group ends." :
+    "You can no longer read it.");
+  if (await ask(say("Leave the group?"), then, say("Leave"), true) &&
+    await panel.attempt(call("DELETE", pathTo("me")))) {
     panel.dialog.close();
     drop(group.thread_id);
     document.querySelector("#threads button")?.focus();
@@ -102,8 +106,8 @@ function draw() {
     .sort((a, b) => b.role.localeCompare(a.role) || a.name.localeCompare(b.name)); // owners first
   drawList(byId("member-list"), rows, wanted.map((m) => [m.user, m]), newRow, (row, { user, role, name: called }) => {
     const [name, label, buttons] = row.children;
-    setText(name, user === talk.user ? `${called} (you)` : called);
-    setText(label, role === "owner" ? "owner" : "");
+    setText(name, user === talk.user ? say("{name} (you)", { name: called }) : called);
+    setText(label, role === "owner" ? say("owner") : "");
     buttons.hidden = !isOwner || user === talk.user;
     buttons.firstChild.hidden = role === "owner";
   });
@@ -113,5 +117,5 @@ function draw() {
 
 const newRow = (user) => make("li", { class: "member" }, make("span", { class: "name" }),
   make("span", { class: "muted" }), make("span", { class: "buttons" },
-    make("button", { type: "button", "data-promote": user }, "Make owner"),
-    make("button", { type: "button", class: "danger", "data-remove": user }, "Remove")));
+    make("button", { type: "button", "data-promote": user }, say("Make owner")),
+    make("button", { type: "button", class: "danger", "data-remove": user }, say("Remove"))));

@@ -7,55 +7,92 @@ import { wait } from "./format.js";
 import { say } from "./words.js";
 
 const texts = {
+  ADDRESS_NOT_ALLOWED: "Operators may not do that from your address.",
   ACCOUNTS_FULL: "No more people can register.",
+  ACCOUNT_CLOSED: "This account is closed.",
+  BAD_REQUEST: "The server cannot read this request.",
+  BODY_TOO_LARGE: "This is too long for the server.",
   CART_EMPTY: "The cart is empty.",
   CART_NOT_FOUND: "The cart has expired. Fill a new one.",
   CATALOGUE_USER: "This password cannot be changed here.",
   CLOSES_IN_PAST: "The sale cannot close at a time that is over.",
+  CODE_NEEDED: "Now enter the code of your authenticator, or a recovery code.",
   CONTACTS_OUT_OF_LIMIT: "You have as many contacts as there may be.",
+  CONTACT_NOT_FOUND: "This person is none of your contacts.",
+  COST_OUT_OF_LIMIT: "This is more than the limit ever allows.",
   DOCUMENT_INVALID: "Your passport is on the list of invalid ones.",
+  EMPTY_REQUEST: "The server does not accept an empty request.",
   FOOD_NOT_FOUND: "There is no such food.",
   FOOD_OUT_OF_LIMIT: "A cart holds at most three pieces.",
   FOOD_OUT_OF_STOCK: "There are not enough pieces left.",
   GROUP_FULL: "The group has as many members as there may be.",
+  HEADER_TOO_LARGE: "This is too long for the server.",
   HISTORY_UNAVAILABLE: "Older messages cannot be read now. Try again later.",
+  IDEMPOTENCY_KEY_REUSED: "This change was sent before with other numbers.",
+  INTERNAL_ERROR: "The server has failed. Try again later.",
   INVALID_ACCESS_TOKEN: "Your login has expired. Log in again.",
   INVALID_ADD: "A restock adds or takes back 1 to 1,000,000,000 pieces.",
   INVALID_CONTACT: "This person cannot be a contact of yours.",
   INVALID_EMAIL: "This is no e-mail address.",
+  INVALID_FORMAT: "There is no such format.",
+  INVALID_IDEMPOTENCY_KEY: "The server does not accept this request.",
+  INVALID_KEY: "There is no such key.",
+  INVALID_MESSAGE: "This message cannot be sent.",
   INVALID_NAME: "A name has 3 to 32 characters, and not only digits.",
+  INVALID_PAGE: "There is no such page.",
   INVALID_PASSWORD: "A password has at least 8 characters.",
+  INVALID_RANGE: "There are no figures for this range.",
+  INVALID_ROWS: "There is no such list.",
   INVALID_SALE_STATE: "There is no such state of a sale.",
   INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",
+  INVALID_SECRET: "The secret is wrong.",
+  INVALID_SIZE: "There is no picture of this size.",
+  INVALID_THREAD: "A conversation like this cannot be started.",
   KEY_NOT_FOUND: "This key was never hit.",
   LAST_OWNER: "A group needs an owner. Make somebody else an owner first.",
+  LEDGER_BEHIND: "Orders are not in the ledger yet. Try again in a moment.",
+  LIMIT_NOT_FOUND: "There is no such limit.",
   MALFORMED_JSON: "The server does not accept these values.",
+  MESSAGE_NOT_FOUND: "There is no such message.",
   MESSAGE_REPEATED: "You have sent this text too often.",
   MESSAGE_TOO_LONG: "A message has at most 4096 bytes.",
+  METHOD_NOT_ALLOWED: "The server does not accept this request.",
+  MIXED_NAME: "A name may not mix letters of several scripts.",
   NAME_TAKEN: "Another user has this name.",
-  NOT_A_MEMBER: "You are not a member of this group.",
+  NOT_ALLOWED: "You may not do that.",
   NOT_AN_OWNER: "Only an owner of the group may do that.",
-  NOT_ALLOWED: "Only root may do that.",
+  NOT_AUTHORIZED_TO_ACCESS_CART: "This cart belongs to another user. Fill a new one.",
+  NOT_A_MEMBER: "You are not a member of this group.",
+  NOT_FOR_OPERATORS: "An operator cannot do that. Log in as a buyer.",
   NOT_FOUND: "This server does not offer that.",
+  OPENS_IN_PAST: "The sale cannot open by itself at a time that is over.",
+  ORDER_NOT_FOUND: "There is no such order.",
   ORDER_OUT_OF_LIMIT: "You have ordered already: each user orders once.",
   REGISTERED_NOT_ALLOWED: "Only users of the catalogue can buy in this sale.",
   SALE_CLOCKS_DIFFER: "The clocks of the Redis servers differ too much to schedule the sale.",
   SALE_CLOSED: "The sale is closed.",
+  SALE_NOT_CLOSED: "This sale is not closed: close it first.",
+  SALE_NOT_FOUND: "There is no such sale.",
   SALE_NOT_OPEN: "The sale is not open yet.",
   SALE_PAUSED: "The sale is paused.",
-  IDEMPOTENCY_KEY_REUSED: "This change was sent before with other numbers.",
   SALE_STATE_CONFLICT: "The sale cannot change to that state now.",
   SERVICE_UNAVAILABLE: "The server is busy. Try again in a moment.",
   SLOW_MODE: "Here you can write once in some seconds. Wait a moment.",
   THREAD_NOT_FOUND: "There is no such conversation.",
   THREAD_OUT_OF_LIMIT: "You have started as many conversations as you may.",
   TOO_FEW_LEFT: "Fewer pieces are left than are to be taken back.",
+  TOO_MANY_DOCUMENTS: "These are too many documents at once.",
   TOO_MANY_LOGOUTS: "The server cannot do that now. Try again later.",
+  TOO_MANY_ORDERS: "Too many orders to sort. Use flashsale sale export.",
   TOO_MANY_REQUESTS: "Too many requests. Try again in a moment.",
+  UNKNOWN_FIELD: "The server does not know a field of this request. Load the page again.",
+  URL_TOO_LONG: "This is too long for the server.",
   USER_AUTH_FAIL: "Name or password is wrong.",
   USER_BLOCKED: "One of you has blocked the other.",
   USER_MUTED: "You may not write in this room now.",
   USER_NOT_FOUND: "Nobody has this name.",
+  WRONG_CODE: "The code is wrong or was used already.",
+  WRONG_KIND_OF_THREAD: "This conversation does not allow that.",
 };
 
 // reason is the text for a code; the code itself where it has none here.
@@ -102,4 +139,20 @@ export function reasonOf(error) {
 }
 
 // tellError shows what went wrong.
-export const tellError = (element, error) => tell(element, "bad", reasonOf(error));
+export function tellError(element, error) {
+  tell(element, "bad", reasonOf(error));
+  if (!(error instanceof Refusal)) {
+    element.dataset.unreached = performance.now();
+  }
+}
+
+const readingTime = 5000; // ms
+
+// reached takes away that the server cannot be reached, once it was and people had time to read that.
+export function reached() {
+  for (const element of document.querySelectorAll("[data-unreached]")) {
+    if (performance.now() - element.dataset.unreached > readingTime) {
+      tell(element, "", "");
+    }
+  }
+}

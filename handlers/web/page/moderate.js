@@ -1,24 +1,25 @@
-// What root may do with a message in the sale room.
+// What operators may do with a message in the sale room.
 
-import { call, isRoot } from "./api.js";
+import { call, may } from "./api.js";
 import { byId, make, setText } from "./dom.js";
 import { attempt } from "./attempt.js";
 import { nameOf, talk } from "./talk.js";
+import { say } from "./words.js";
 
 const muteSeconds = 3600;
 
 let dialog = null;
 
 // mayModerate reports whether the user may do something with the messages of the shown thread.
-export const mayModerate = () => isRoot() && talk.open?.thread_id === talk.room?.thread_id;
+export const mayModerate = () => may("operator") && talk.open?.thread_id === talk.room?.thread_id;
 
-// moderate asks root what to do with a message, and does it.
+// moderate asks what to do with a message, and does it.
 export function moderate(message) {
   dialog ??= build();
   const isPinned = talk.room.pinned?.id === message.id;
-  setText(byId("moderate-title"), `Message of ${nameOf(message.user_id)}`);
+  setText(byId("moderate-title"), say("Message of {name}", { name: nameOf(message.user_id) }));
   setText(byId("moderate-text"), message.content);
-  setText(byId("moderate-pin"), isPinned ? "Unpin" : "Pin");
+  setText(byId("moderate-pin"), say(isPinned ? "Unpin" : "Pin"));
   dialog.returnValue = "";
   dialog.onclose = () => {
     const act = acts[dialog.returnValue];
@@ -36,7 +37,7 @@ const acts = {
 };
 
 function build() {
-  const button = (value, text, attributes = {}) => make("button", { value, ...attributes }, text);
+  const button = (value, text, attributes = {}) => make("button", { value, ...attributes }, say(text));
   const made = make("dialog", { id: "moderate", "aria-labelledby": "moderate-title",
     "aria-describedby": "moderate-text" }, make("form", { method: "dialog" },
     make("h2", { id: "moderate-title" }), make("p", { id: "moderate-text", class: "quote" }),

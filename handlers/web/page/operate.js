@@ -1,33 +1,46 @@
-// Root's view: the state of the sale, its times, its stock, the export and the log of changes.
+// The operator's view: the state of the sale, its times, its stock, the export and the log of changes.
 
 import * as api from "./api.js";
-import { nextChange, now, stateOf } from "./clock.js";
-import { ask, byId, make, setText, tell } from "./dom.js";
-import { count, fromLocalInput, localInput, number, size, span, time, zone } from "./format.js";
+import { readChanges, showChanges } from "./changes.js";
+import { nextChange, now, saidState, stateOf } from "./clock.js";
+import { ask, byId, setText, tell } from "./dom.js";
+import { download } from "./download.js";
+import { count, fromLocalInput, localInput, number, span, time, zone, zoned } from "./format.js";
+import { readGoods } from "./goods.js";
 import { tellError } from "./messages.js";
+import * as nextSale from "./nextsale.js";
+import * as restock from "./restock.js";
 import { known, onChange, takeSale } from "./store.js";
-
-const logMax = 500; // rows shown
+import { language, say } from "./words.js";
 
 let saleShown = ""; // id of the sale that the form and the log are of
 let changeShown = ""; // what the log tells of, as far as the state of the sale shows it
 let timesShown = {}; // by the id of their fields
 let ended = new AbortController(); // is aborted when the login ends
 
+const files = {
+  csv: ["orders", "csv", "format=csv&bom=1"],
+  items: ["items", "csv", `format=csv&rows=items&bom=1&language=${language}`],
+  jsonl: ["orders", "jsonl", "format=jsonl"],
+};
+
 export function start() {
   setText(byId("zone"), zone);
-  byId("do-open").addEventListener("click", () => changeState("open", "Open the sale now?",
-    "buyers can order at once.", "Open now"));
-  byId("do-pause").addEventListener("click", () => changeState("paused", "Pause the sale?",
-    "orders are refused until you open it again. Carts can still be filled.", "Pause", true));
-  byId("do-close").addEventListener("click", () => changeState("closed", "Close the sale?",
-    "orders are refused from now on. You can open the sale again.", "Close the sale", true));
+  byId("do-open").addEventListener("click", () => changeState("open", "Open the sale now?", openText, "Open now"));
+  byId("do-pause").addEventListener("click", () =>
+    changeState("paused", "Pause the sale?", pauseText, "Pause the sale", true));
+  byId("do-close").addEventListener("click", () =>
+    changeState("closed", "Close the sale?", closeText, "Close the sale", true));
   byId("times").addEventListener("submit", setTimes);
+  byId("times").addEventListener("input", () => setText(byId("times-fault"), fault(wantedTimes(), now())));
   byId("times-now").addEventListener("click", () => showTimes(true));
-  byId("restock").addEventListener("submit", restock);
+  restock.start(agreed, perform);
+  nextSale.start(agreed, perform);
   byId("log-again").addEventListener("click", readLog);
-  byId("export-csv").addEventListener("click", () => download("csv"));
-  byId("export-jsonl").addEventListener("click", () => download("jsonl"));
+  for (const [kind, [name, ending, query]] of Object.entries(files)) {
+    byId(`export-${kind}`).addEventListener("click", () => download(`/admin/orders?${query}`,
+      `${name}-${known.sale?.id ?? "sale"}.${ending}`, byId("export-state"), ended.signal));
+  }
   onChange(tick);
   api.onSession((session) => session || leave());
 }
@@ -39,7 +52,11 @@ function leave() {
   byId("confirm").close("no");
   byId("times").reset();
   byId("restock").reset();
-  showLog([]);
+  byId("next-sale").reset();
+  setText(byId("next-fault"), "");
+  setText(byId("restock-shown"), "");
+  setText(byId("times-fault"), "");
+  showChanges([]);
   tell(byId("operate-message"), "", "");
   tell(byId("export-state"), "", "");
 }
@@ -47,6 +64,7 @@ function leave() {
 // show is called whenever the view is entered.
 export function show() {
   saleShown = "";
+  readGoods().catch(() => {}); // the foods have numbers then
   tick();
 }
 
@@ -75,14 +93,13 @@ export function tick() {
   const at = now();
   const state = stateOf(known.sale, at);
   const next = nextChange(known.sale, at);
-  const wait = next ? `, ${next.what.toLowerCase()} ${span(next.at - at)}` : "";
-  setText(byId("operate-now"), `The sale is ${state}${wait}.`);
-  setText(byId("operate-state"), `${count(known.sale.orders, "order")}, ` +
-    `${count(known.sale.pieces_left, "piece")} left`);
+  const wait = next ? ` · ${next.what} ${span(next.at - at)}` : "";
+  setText(byId("operate-now"), `${saidState(known.sale, at)}${wait}`);
+  setText(byId("operate-state"), [count(known.sale.orders, "order"),
+    say("{n} pieces left", { n: number(known.sale.pieces_left) })].join(" · "));
   byId("do-open").disabled = state === "open";
   byId("do-pause").disabled = state !== "open";
   byId("do-close").disabled = state === "closed";
-  byId("restock-food").max = known.left.length || "";
   follow(known.sale);
 }
 
@@ -98,6 +115,7 @@ function showTimes(all) {
     }
     timesShown[id] = localInput(at);
   }
+  setText(byId("times-fault"), "");
 }
 
 // perform makes a call, shows its outcome and reads the log again, unless the login has ended meanwhile.
@@ -125,27 +143,44 @@ const put = (change) => async () => {
 // agreed asks for an act on the sale that is shown. An answer that comes in the next sale is none.
 async function agreed(title, text, act, dangerous) {
   const sale = saleShown;
-  const yes = await ask(title, `Sale ${sale}: ${text}`, act, dangerous);
+  const yes = await ask(title, say("Sale {id}: {text}", { id: sale, text }), act, dangerous);
   if (yes && sale !== saleShown) {
-    tell(byId("operate-message"), "bad", "The next sale has begun. Nothing was changed.");
+    tell(byId("operate-message"), "bad", say("The next sale has begun. Nothing was changed."));
     return false;
   }
   return yes;
 }
 
-async function changeState(state, title, text, act, dangerous) {
-  if (await agreed(title, text, act, dangerous)) {
-    perform(put({ state }), (sale) => `The sale is ${sale.state}.`);
+async function changeState(state, title, textOf, act, dangerous) {
+  if (await agreed(say(title), sentences(textOf(known.sale, now())), say(act), dangerous)) {
+    perform(put({ state }), (sale) => `${saidState(sale, now())}.`);
   }
 }
 
+const sentences = (list) => list.filter(Boolean).join(" ");
+const isOver = (text, at) => Boolean(text) && Date.parse(text) <= at;
+
+// openText tells what opening the sale will do; so do the others for their acts.
+const openText = (sale, at) => [
+  stateOf(sale, at) === "closed" && say("This reopens the sale."),
+  stateOf(sale, at) === "scheduled" && sale.opens_at && say("It opens now and not at {time}.",
+    { time: zoned(sale.opens_at) }),
+  say("Buyers can order at once."),
+  sale.pieces_left === 0 && say("But no piece is left: restock first."),
+  isOver(sale.closes_at, at) ? say("Its closing time, {time}, is over and is taken away.",
+    { time: zoned(sale.closes_at) }) : closing(sale)];
+const pauseText = (sale) => [say("Orders are refused until you open it again. Carts can still be filled."),
+  closing(sale)];
+const closeText = (sale) => [say("Orders are refused from now on."),
+  say("{n} pieces are unsold.", { n: number(sale.pieces_left) }), say("You can open the sale again.")];
+const closing = (sale) => sale.closes_at && say("It closes at {time}.", { time: zoned(sale.closes_at) });
+
 // stateFor is the state that comes with an opening time: the server changes none by the way.
-function stateFor(opens) {
-  const early = opens && Date.parse(opens) > now();
-  if (early) {
+function stateFor(opens, at) {
+  if (opens && !isOver(opens, at)) {
     return { state: "scheduled" };
   }
-  return known.sale && stateOf(known.sale, now()) === "scheduled" ? { state: "open" } : {};
+  return stateOf(known.sale, at) === "scheduled" ? { state: "open" } : {};
 }
 
 // wantedTimes are the times that somebody has typed. The others are not sent: a field has no milliseconds, and
@@ -156,108 +191,84 @@ function wantedTimes() {
     .map(([name, input]) => [name, fromLocalInput(input.value)]));
 }
 
+// timesWith are the times of the sale with those that somebody wants. To schedule a sale takes a closing time away
+// that is over.
+function timesWith(wanted, at) {
+  const { opens_at: opens, closes_at: closes } = { ...known.sale, ...wanted };
+  return { opens, closes: opens && !isOver(opens, at) && isOver(closes, at) ? null : closes };
+}
+
+// fault names what is wrong with the times that somebody wants; "" for nothing.
+function fault(wanted, at) {
+  const { opens, closes } = timesWith(wanted, at);
+  const here = { time: zoned(new Date(at).toISOString()) };
+  if (isOver(wanted.closes_at, at)) {
+    return say("The closing time is over: it is {time} now. To close the sale at once, press Close the sale.", here);
+  }
+  if (isOver(wanted.opens_at, at) && known.sale && stateOf(known.sale, at) === "scheduled") {
+    return say("The opening time is over: it is {time} now. To open the sale at once, press Open now.", here);
+  }
+  if (opens && closes && Date.parse(opens) >= Date.parse(closes)) {
+    return say("The sale cannot have these times: it must open before it closes.");
+  }
+  return "";
+}
+
+// timesText tells what the times will do to the sale.
+function timesText(change, opens, closes, at) {
+  const state = stateOf(known.sale, at);
+  const scheduled = {
+    open: "Orders are refused from now on, until it opens.",
+    closed: "This reopens the sale at {time}.",
+    paused: "This ends the pause: the sale opens at {time}.",
+    scheduled: "Until then orders are refused.",
+  };
+  return sentences([
+    opens ? say("Opens: {time}.", { time: zoned(opens) }) : say("No opening time."),
+    closes ? say("Closes: {time}.", { time: zoned(closes) }) : say("No closing time."),
+    change.state === "scheduled" && say(scheduled[state], { time: time(opens) }),
+    change.state === "open" && say("The sale opens at once."),
+    !change.state && state === "closed" && say("The sale stays closed until you open it."),
+    !change.state && state !== "closed" && change.opens_at && say("The sale has begun: only the shown time changes."),
+  ]);
+}
+
 async function setTimes(event) {
   event.preventDefault();
   const wanted = wantedTimes();
-  const { opens_at: opens, closes_at: closes } = { ...known.sale, ...wanted };
-  const change = { ...wanted, ...stateFor(opens) };
-  if (Object.keys(change).length === 0) {
-    tell(byId("operate-message"), "", "These are the times that hold.");
+  const at = now();
+  const wrong = fault(wanted, at);
+  setText(byId("times-fault"), wrong);
+  if (wrong || !known.sale) {
     return;
   }
-  const then = { scheduled: " Until then orders are refused.", open: " The sale opens at once." }[change.state] ?? "";
-  const text = `opens: ${opens ? time(opens) : "no time"}. Closes: ${closes ? time(closes) : "no time"}.${then}`;
-  if (await agreed("Set these times?", text, "Set the times")) {
+  const { opens, closes } = timesWith(wanted, at);
+  const change = { ...wanted, ...stateFor(opens, at) };
+  if (Object.keys(change).length === 0) {
+    tell(byId("operate-message"), "", say("These are the times that hold."));
+    return;
+  }
+  if (await agreed(say("Set these times?"), timesText(change, opens, closes, at), say("Set the times"))) {
     perform(put(change), () => {
       showTimes(true);
-      return "The times are set.";
+      return say("The times are set.");
     });
   }
 }
-
-async function restock(event) {
-  event.preventDefault();
-  const food = byId("restock-food").valueAsNumber;
-  const add = byId("restock-pieces").valueAsNumber;
-  const title = add < 0 ? `Take back ${count(-add, "piece")} of food ${food}?` :
-    `Add ${count(add, "piece")} to food ${food}?`;
-  if (await agreed(title, "the change is written to the log.", add < 0 ? "Take back" : "Add", add < 0)) {
-    perform(() => api.insist("POST", `/admin/foods/${food}/stock`, { add },
-      () => tell(byId("operate-message"), "", "No answer yet. Asking again: the change is made once at most.")),
-    (told) => {
-      byId("restock-pieces").value = "";
-      return `Food ${told.id} has ${count(told.stock, "piece")} now.`;
-    });
-  }
-}
-
-const timesText = ({ opens_at, closes_at }) => [opens_at && `opens ${time(opens_at)}`,
-  closes_at && `closes ${time(closes_at)}`].filter(Boolean).join(", ") || "no times";
-
-// details are what an entry of the log tells, by what it is about.
-const details = {
-  opened: (e) => `${count(e.pieces, "piece")}, ${timesText(e)}`,
-  state: (e) => `${e.before} → ${e.after}`,
-  times: (e) => `${timesText(e.before)} → ${timesText(e.after)}`,
-  stock: (e) => `food ${e.food_id}, ${e.add > 0 ? "+" : ""}${number(e.add)}: ${number(e.before)} → ${number(e.after)}`,
-};
 
 async function readLog() {
-  if (!api.isRoot()) {
+  if (!api.may("operator")) {
     return;
   }
   const { signal } = ended;
   try {
-    const entries = (await api.call("GET", "/admin/log")).reverse().slice(0, logMax);
+    const entries = await readChanges();
     if (!signal.aborted) {
-      showLog(entries);
+      showChanges(entries);
     }
   } catch (error) {
     if (!signal.aborted) {
       tellError(byId("operate-message"), error);
     }
   }
-}
-
-function showLog(entries) {
-  byId("no-log").hidden = entries.length > 0;
-  byId("log").tBodies[0].replaceChildren(...entries.map((entry) => make("tr", {},
-    make("td", { class: "when" }, time(entry.at)), make("td", {}, entry.by), make("td", {}, entry.what),
-    make("td", {}, details[entry.what]?.(entry) ?? ""))));
-}
-
-// download reads an export as it comes and then has the browser save it. The token stays out of the URL.
-async function download(format) {
-  const { signal } = ended;
-  const name = `orders-${known.sale?.id ?? "sale"}.${format}`; // the next sale may begin meanwhile
-  const state = byId("export-state");
-  const parts = [];
-  let bytes = 0;
-  try {
-    const reply = await api.request("GET", `/admin/orders?format=${format}`);
-    const reader = reply.body.getReader();
-    signal.addEventListener("abort", () => reader.cancel());
-    for (;;) {
-      const { done, value } = await reader.read();
-      signal.throwIfAborted();
-      if (done) {
-        break;
-      }
-      parts.push(value);
-      bytes += value.length;
-      setText(state, `${size(bytes)}…`);
-    }
-    save(new Blob(parts, { type: "application/octet-stream" }), name);
-    tell(state, "good", `Saved, ${size(bytes)}.`);
-  } catch (error) {
-    if (!signal.aborted) {
-      tellError(state, error);
-    }
-  }
-}
-
-function save(blob, name) {
-  const url = URL.createObjectURL(blob);
-  make("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

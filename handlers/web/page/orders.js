@@ -1,78 +1,130 @@
-// All orders, for root: read as a stream, shown a page at a time.
+// The orders, for operators: found by buyer, food and time, read as a stream, shown a page at a time.
 
 import * as api from "./api.js";
 import { byId, make, setText } from "./dom.js";
-import { count, number, time } from "./format.js";
+import { offer, findFood } from "./foodfield.js";
+import { count, fromLocalInput, number, time } from "./format.js";
+import { amount, nameOf, readGoods } from "./goods.js";
 import { tellError } from "./messages.js";
+import { showOrder } from "./order.js";
+import { Splitter } from "./splitter.js";
+import { known } from "./store.js";
+import * as sums from "./sums.js";
+import { say } from "./words.js";
 
 const pageRows = 50;
+const most = 1_000_000; // orders that the page reads
 
 let orders = [];
-let found = [];
+let past = ""; // the id of the sale that they are of; "" for this one
+let during = ""; // the id of the sale that went on when they were read
 let page = 0;
 let reading = null; // what stops the list that is being read
 
 export function start() {
-  byId("orders-load").addEventListener("click", load);
+  offer(byId("orders-food"));
+  byId("orders-search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    load();
+  });
+  byId("orders-all").addEventListener("click", () => {
+    byId("orders-search").reset();
+    load();
+  });
+  byId("orders-sale").addEventListener("change", load);
   byId("orders-stop").addEventListener("click", () => reading?.abort());
-  byId("orders-find").addEventListener("input", () => turn(0));
   byId("orders-back").addEventListener("click", () => turn(page - 1));
   byId("orders-next").addEventListener("click", () => turn(page + 1));
+  sums.start();
   api.onSession((session) => {
     if (!session) {
       reading?.abort();
       reading = null;
       running(false);
       orders = [];
-      byId("orders-find").value = "";
+      past = "";
+      byId("orders-search").reset();
+      offerSales([]);
       setText(byId("orders-state"), "");
+      showOrder("");
       turn(0);
     }
   });
 }
 
-// show is called whenever the view is entered.
-export const show = () => (orders.length === 0 && !reading ? load() : turn(page));
-
-// Splitter finds the objects of a list of JSON in pieces of its text: the list may be far too long to be read
-// at once. JSON lines are split as well.
-export class Splitter {
-  constructor(onObject) {
-    Object.assign(this, { onObject, depth: 0, quoted: false, escaped: false, text: "" });
-  }
-
-  push(piece) {
-    let begin = this.depth > 0 ? 0 : -1;
-    for (let i = 0; i < piece.length; i++) {
-      const c = piece[i];
-      if (this.quoted) {
-        this.quoted = this.escaped || c !== '"';
-        this.escaped = !this.escaped && c === "\\";
-      } else if (c === '"') {
-        this.quoted = true;
-      } else if (c === "{" && this.depth++ === 0) {
-        begin = i;
-      } else if (c === "}" && --this.depth === 0) {
-        this.onObject(JSON.parse(this.text + piece.slice(begin, i + 1)));
-        this.text = "";
-        begin = -1;
-      }
-    }
-    if (begin >= 0) {
-      this.text += piece.slice(begin);
+// show is called whenever the view is entered. The address may name an order: #/orders/<id>.
+export async function show() {
+  const id = location.hash.split("/")[2] ?? "";
+  byId("orders-list").hidden = byId("orders-state").hidden = id !== "";
+  await readGoods().catch(() => {}); // names and prices
+  showOrder(id);
+  if (id === "") {
+    sums.show();
+    readSales();
+    if (!reading && (orders.length === 0 || during !== known.sale?.id)) {
+      load();
+    } else {
+      turn(page);
     }
   }
 }
 
+// readSales offers the sales before this one.
+async function readSales() {
+  try {
+    const told = await api.call("GET", "/admin/sales");
+    if (api.may("viewer")) {
+      offerSales(told.previous);
+    }
+  } catch {
+    // this sale is offered in any case
+  }
+}
+
+function offerSales(previous) {
+  const chosen = byId("orders-sale").value;
+  const [own] = byId("orders-sale").options;
+  byId("orders-sale").replaceChildren(own, ...previous.map((id) => make("option", { value: id }, id)));
+  byId("orders-sale").value = previous.includes(chosen) ? chosen : "";
+  byId("orders-sales").hidden = previous.length === 0;
+}
+
+// wanted is what somebody looks for, as the server takes it; null where it is one order.
+function wanted() {
+  const query = new URLSearchParams({ details: "1", limit: most });
+  const who = byId("orders-find").value.trim();
+  if (/^\w+-\d+$/.test(who)) {
+    return null;
+  }
+  const food = byId("orders-food").value.trim();
+  const span = { from: fromLocalInput(byId("orders-from").value), to: fromLocalInput(byId("orders-to").value) };
+  for (const [name, value] of Object.entries({ [/^\d+$/.test(who) ? "user" : "name"]: who,
+    food: findFood(food) || food, sale: byId("orders-sale").value, ...span })) {
+    if (value) {
+      query.set(name, value);
+    }
+  }
+  return query;
+}
+
 async function load() {
+  const query = wanted();
+  if (!query) {
+    location.hash = `#/orders/${byId("orders-find").value.trim()}`;
+    byId("orders-find").value = ""; // the list is found again behind the order
+    return;
+  }
   reading?.abort();
   const mine = new AbortController();
   reading = mine;
   orders = [];
+  past = query.get("sale") ?? "";
+  during = known.sale?.id ?? "";
+  page = 0;
   running(true);
   try {
     const splitter = new Splitter((order) => orders.push(order));
-    const reply = await api.request("GET", "/admin/orders?details=1");
+    const reply = await api.request("GET", `/admin/orders?${query}`);
     const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
     mine.signal.addEventListener("abort", () => reader.cancel());
     for (let shown = 0; ;) {
@@ -90,7 +142,9 @@ async function load() {
     }
     if (reading === mine) {
       orders.sort((a, b) => (a.placed_at < b.placed_at ? 1 : a.placed_at > b.placed_at ? -1 : 0)); // the newest first
-      setText(byId("orders-state"), `${count(orders.length, "order")}${mine.signal.aborted ? ", stopped" : ""}`);
+      const sum = money(orders.reduce((all, order) => all + order.total, 0));
+      setText(byId("orders-state"), [count(orders.length, "order"), sum, mine.signal.aborted && say("stopped")]
+        .filter(Boolean).join(" · "));
     }
   } catch (error) {
     if (reading === mine) {
@@ -106,23 +160,30 @@ async function load() {
 
 function running(is) {
   byId("orders-load").hidden = is;
+  byId("orders-all").hidden = is;
   byId("orders-stop").hidden = !is;
   if (is) {
-    setText(byId("orders-state"), "Reading…");
+    byId("orders-state").dataset.kind = "";
+    setText(byId("orders-state"), say("Reading…"));
   }
 }
 
+// The foods of a past sale may have been others, and so may its currency.
+const money = (units) => (past ? number(units) : amount(units));
+const foodName = (id) => (past ? say("food {id}", { id }) : nameOf(id));
+const buyer = ({ username, user_id }) => (username ? `${username} (${user_id})` : say("user {id}", { id: user_id }));
+
 function turn(to) {
-  const wanted = byId("orders-find").value.trim();
-  found = wanted === "" ? orders : orders.filter((o) => o.id === wanted || String(o.user_id) === wanted);
-  const pages = Math.max(1, Math.ceil(found.length / pageRows));
+  const pages = Math.max(1, Math.ceil(orders.length / pageRows));
   page = Math.min(Math.max(0, to), pages - 1);
   byId("orders-table").tBodies[0].replaceChildren(
-    ...found.slice(page * pageRows, (page + 1) * pageRows).map((o) => make("tr", {},
-      make("td", {}, o.id), make("td", { class: "num" }, String(o.user_id)),
-      make("td", {}, o.items.map(({ food_id, count }) => `${count} × food ${food_id}`).join(", ")),
-      make("td", { class: "num" }, number(o.total)), make("td", { class: "when" }, time(o.placed_at)))));
-  setText(byId("orders-page"), `Page ${number(page + 1)} of ${number(pages)}`);
+    ...orders.slice(page * pageRows, (page + 1) * pageRows).map((o) => make("tr", { "data-user": o.user_id },
+      make("td", { class: "at" }, time(o.placed_at)),
+      make("td", {}, make("a", { href: `#/orders/${o.id}` }, o.id)), make("td", {}, buyer(o)),
+      make("td", {}, o.items.map((item) => `${item.count} × ${foodName(item.food_id)}`).join(", ")),
+      make("td", { class: "num" }, money(o.total)))));
+  byId("no-orders").hidden = orders.length > 0 || reading !== null;
+  setText(byId("orders-page"), say("Page {n} of {all}", { n: number(page + 1), all: number(pages) }));
   byId("orders-back").disabled = page === 0;
   byId("orders-next").disabled = page >= pages - 1;
 }

@@ -1,20 +1,25 @@
-// The dialogs of the chat: each has a title, a place for what went wrong, and a way out. They end with the login.
+// The dialogs of the account and of the chat: each has a title, a place for what went wrong, and a way out. They end
+// with the login.
 
+import { onSession, session } from "./api.js";
 import { attempt } from "./attempt.js";
 import { make, setText } from "./dom.js";
-import { onTalk, talk } from "./talk.js";
+import { onTalk } from "./talk.js";
+import { say } from "./words.js";
 
 export class Panel {
   // draw is called when the panel is opened, and after a change while it is open.
   constructor(id, title, draw, ...parts) {
     this.title = make("h2", { id: `${id}-title`, tabindex: "-1", autofocus: "" }, title);
     this.message = make("p", { class: "message", role: "alert" });
-    const close = make("button", { type: "button" }, "Close");
+    const close = make("button", { type: "button" }, say("Close"));
     this.dialog = make("dialog", { id, class: "panel", "aria-labelledby": `${id}-title` }, this.title, ...parts,
       this.message, make("div", { class: "buttons" }, close));
     this.draw = draw;
     close.addEventListener("click", () => this.dialog.close());
-    onTalk(() => this.dialog.open && this.redraw());
+    for (const on of [onTalk, onSession]) {
+      on(() => this.dialog.open && this.redraw());
+    }
     document.body.append(this.dialog);
   }
 
@@ -27,7 +32,7 @@ export class Panel {
   }
 
   redraw() {
-    if (talk.user) {
+    if (session) {
       this.draw();
     } else {
       this.dialog.close();

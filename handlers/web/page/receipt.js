@@ -4,7 +4,6 @@ import { byId, setText } from "./dom.js";
 import { line } from "./foods.js";
 import { time } from "./format.js";
 import { amount } from "./goods.js";
-import { correction, generate } from "./lean-qr.js";
 import { say } from "./words.js";
 
 let drawn = "";
@@ -34,7 +33,17 @@ export function show(order) {
   setText(byId("receipt-total"), amount(total));
   setText(byId("receipt-time"), placedAt ? say("Placed {time}", { time: time(placedAt) }) : "");
   if (id !== "" && id !== drawn) {
-    generate(id, { minCorrectionLevel: correction.M }).toCanvas(byId("receipt-code"));
     drawn = id;
+    draw(id);
+  }
+}
+
+// draw draws the code, which is loaded for the first receipt. Without it the number is enough.
+async function draw(id) {
+  try {
+    const { correction, generate } = await import("./lean-qr.js");
+    generate(id, { minCorrectionLevel: correction.M }).toCanvas(byId("receipt-code"));
+  } catch {
+    drawn = ""; // it is tried again
   }
 }

@@ -3,6 +3,7 @@
 import { call, enter } from "./api.js";
 import { byId, make, tell } from "./dom.js";
 import { tellError } from "./messages.js";
+import { say } from "./words.js";
 
 let dialog = null;
 
@@ -13,17 +14,17 @@ export function open() {
 }
 
 function build() {
-  const field = (id, name, attributes) => make("label", {}, name, make("input", { id, ...attributes }));
-  const cancel = make("button", { type: "button" }, "Cancel");
+  const field = (id, name, attributes) => make("label", {}, say(name), make("input", { id, ...attributes }));
+  const cancel = make("button", { type: "button" }, say("Cancel"));
   const form = make("form", { id: "register-form", method: "dialog" },
-    make("h2", { id: "register-title" }, "Register"),
+    make("h2", { id: "register-title" }, say("Register")),
     field("register-name", "Name", { autocomplete: "username", autocapitalize: "none", spellcheck: "false",
       minlength: "3", maxlength: "32", required: "" }),
     field("register-password", "Password, at least 8 characters", { type: "password", autocomplete: "new-password",
       minlength: "8", required: "" }),
     field("register-email", "E-mail, if you like", { type: "email", autocomplete: "email" }),
     make("p", { id: "register-message", class: "message", role: "alert" }),
-    make("div", { class: "buttons" }, cancel, make("button", { type: "submit", class: "primary" }, "Register")));
+    make("div", { class: "buttons" }, cancel, make("button", { type: "submit", class: "primary" }, say("Register"))));
   const made = make("dialog", { id: "register", "aria-labelledby": "register-title" }, form);
   cancel.addEventListener("click", () => made.close());
   form.addEventListener("submit", submit);

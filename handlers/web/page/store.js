@@ -1,10 +1,10 @@
 // What the page knows of the sale, as told by GET /live. The views read it; only this module changes it.
 
-import { learn, now } from "./clock.js";
-import { isRoot, logOut, onSession, request, session } from "./api.js";
+import { learn } from "./clock.js";
+import { logOut, may, onSession, request, tokenHeader } from "./api.js";
+import { Curve } from "./curve.js";
 import { Stream } from "./sse.js";
 
-const historySeconds = 600;
 const refusedSeconds = 60;
 const oldMax = 5000; // ms
 const patience = 3000; // ms; workers that are replaced, or a moment without network, alarm no viewer
@@ -13,13 +13,14 @@ export const known = {
   sale: null, // the body of GET /sale
   left: [], // pieces by food
   full: [], // pieces of a full cell, by food
-  seconds: [], // of the last ten minutes, Unix
-  orders: [], // in each of them
+  curve: new Curve(), // of the sale
+  peak: 0, // the most orders in a second
+  marks: [], // what has happened in the sale
   pace: null, // the last second
   refused: [], // {t, refused} of the last minute
-  top: null, // most-hit keys, for root
+  refusedAll: {}, // how many calls of the sale were refused, by code
+  top: null, // most-hit keys, for operators
   link: "connecting", // or live, lost, off
-  saleFrom: 0, // the second at which another sale was seen to begin, Unix; 0 for none
   retryAt: 0, // of a link that is lost, by performance.now()
   lostAt: 0, // when it was lost, by the same
 };
@@ -50,7 +51,6 @@ export function takeSale(sale) {
   }
   if (known.sale?.id !== sale.id) {
     known.full = []; // the next sale may have other foods
-    known.saleFrom = known.sale ? Math.floor(now() / 1000) : 0;
   }
   known.sale = sale;
   changed();
@@ -65,26 +65,28 @@ function takeStock({ left, changed, of }) {
   known.full = known.left.map((n, i) => of?.[i] ?? Math.max(known.full[i] ?? 0, n, part));
 }
 
-function takeHistory({ from, orders }) {
-  known.seconds = orders.map((_, i) => from + i);
-  known.orders = orders;
+function takeHistory(history) {
+  known.curve = new Curve(history);
+  known.peak = history.peak;
+  known.marks = history.marks;
+  known.refusedAll = history.refused;
+  known.refused = history.last_minute;
 }
 
-// takePace adds a second. One that is known already, after a reconnect, counts once; missing ones have no value.
+// takePace adds a second. One that is known already, after a reconnect, counts once.
 function takePace(pace) {
-  const last = known.seconds.at(-1) ?? pace.t - 1;
-  if (pace.t <= last) {
-    known.orders[known.seconds.indexOf(pace.t)] = pace.orders;
+  const again = known.refused.find(({ t }) => t === pace.t)?.refused ?? {};
+  for (const [code, n] of Object.entries(pace.refused)) {
+    known.refusedAll[code] = (known.refusedAll[code] ?? 0) + n - (again[code] ?? 0);
   }
-  for (let t = Math.max(last + 1, pace.t - historySeconds + 1); t <= pace.t; t++) {
-    known.seconds.push(t);
-    known.orders.push(t === pace.t ? pace.orders : null);
-  }
-  known.seconds.splice(0, known.seconds.length - historySeconds);
-  known.orders.splice(0, known.orders.length - historySeconds);
-  known.pace = pace;
   known.refused = known.refused.filter(({ t }) => t > pace.t - refusedSeconds && t !== pace.t);
-  known.refused.push({ t: pace.t, refused: pace.refused ?? {} });
+  known.refused.push({ t: pace.t, refused: pace.refused });
+  if (!pace.still) {
+    known.curve.add(pace);
+    known.peak = Math.max(known.peak, Math.round(known.curve.points.at(-1).rate));
+  }
+  known.marks = known.marks.concat(pace.marks ?? []);
+  known.pace = pace;
 }
 
 const takers = { sale: takeSale, stock: takeStock, history: takeHistory, pace: takePace,
@@ -130,33 +132,35 @@ function linkChanged(link, delay = 0, status = 0) {
   known.link = status === 404 ? "off" : link;
   known.retryAt = performance.now() + delay;
   if (status === 401) {
-    logOut("expired"); // root's token
+    logOut("expired"); // an operator's token
   } else if (link === "lost" && !isAway()) {
     setTimeout(readSale, Math.random() * delay);
   }
   changed();
 }
 
-// refusedByCode sums up the last minute, the most frequent code first.
+// refusedByCode is [code, how many in the last minute, how many in the whole sale], the most frequent first.
 export function refusedByCode() {
-  const sums = {};
+  const minute = {};
   for (const { refused } of known.refused) {
     for (const [code, n] of Object.entries(refused)) {
-      sums[code] = (sums[code] ?? 0) + n;
+      minute[code] = (minute[code] ?? 0) + n;
     }
   }
-  return Object.entries(sums).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
+  return Object.entries(known.refusedAll).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a)
+    .map(([code, n]) => [code, minute[code] ?? 0, n]);
 }
 
-// follow begins to read the stream. Root sees more of it; so it begins anew when root comes or goes.
+// follow begins to read the stream. Operators see more of it; so it begins anew when one comes or goes.
 export function follow() {
-  const headers = () => (isRoot() ? { "Access-Token": session.token } : {});
+  const headers = () => (may("viewer") ? tokenHeader() : {});
   const stream = new Stream("/live", headers, take, linkChanged);
-  let asRoot = isRoot();
+  let seesAll = may("viewer");
   onSession(() => {
-    if (asRoot !== isRoot()) {
-      asRoot = isRoot();
+    if (seesAll !== may("viewer")) {
+      seesAll = may("viewer");
       known.top = null;
+      changed();
       stream.start();
     }
   });

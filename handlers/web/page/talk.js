@@ -3,6 +3,7 @@
 
 import { call, session } from "./api.js";
 import { Past } from "./past.js";
+import { say } from "./words.js";
 
 // fresh is what is known at the beginning.
 const fresh = (user) => ({
@@ -18,7 +19,7 @@ const fresh = (user) => ({
   pasts: new Map(), // of the threads that were shown, by id
   seen: new Map(), // message up to which the user has seen a thread in this page, by id
   contacts: new Map(), // by user
-  online: new Map(), // contacts: {online, last_seen}
+  online: new Map(), // contacts: {online, last_seen}; online is null where the server cannot tell
   visible: true, // whether others see that the user is online
 });
 
@@ -71,7 +72,7 @@ export function nameOf(user) {
     }
     lacking.add(user);
   }
-  return name || `user ${user}`;
+  return name || say("user {id}", { id: user });
 }
 
 async function askNames() {
@@ -88,6 +89,9 @@ async function askNames() {
   changed();
 }
 
+// isOnline reports whether a user is online; null where that is not known.
+export const isOnline = (user) => talk.online.get(user)?.online ?? null;
+
 // isBlocked reports whether the user has blocked another one.
 export const isBlocked = (user) => talk.contacts.get(user)?.blocked ?? false;
 
@@ -103,10 +107,10 @@ export function other(thread) {
 // titleOf is how a thread is called.
 export function titleOf(thread) {
   if (isRoom(thread)) {
-    return "Sale room";
+    return say("Sale room");
   }
   const names = () => thread.participants.filter((user) => user !== talk.user).map(nameOf).join(", ");
-  return thread.nickname || (other(thread) ? nameOf(other(thread)) : names()) || "Group";
+  return thread.nickname || (other(thread) ? nameOf(other(thread)) : names()) || say("Group");
 }
 
 // pathOf is the address of a thread.

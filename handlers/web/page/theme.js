@@ -18,6 +18,7 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 function applyTheme(theme) {
   const system = systemIsDark.matches ? "dark" : "light";
   document.documentElement.dataset.theme = theme === "system" ? system : theme;
+  document.dispatchEvent(new Event("theme"));
 }
 
 function nextTheme() {

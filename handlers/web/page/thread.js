@@ -3,12 +3,13 @@
 import { session } from "./api.js";
 import { attempt } from "./attempt.js";
 import { announce, byId, drawList, make, setText } from "./dom.js";
-import { count, moment } from "./format.js";
+import { moment } from "./format.js";
 import { reasonOf } from "./messages.js";
 import { mayModerate, moderate } from "./moderate.js";
 import { open, readOlder, see, send, write } from "./shown.js";
-import { isBlocked, isRoom, nameOf, other, talk, titleOf } from "./talk.js";
+import { isBlocked, isOnline, isRoom, nameOf, other, talk, titleOf } from "./talk.js";
 import { change } from "./threads.js";
+import { say, sayCount } from "./words.js";
 
 const contentMax = 4096; // bytes
 const nearEnd = 40; // pixels
@@ -16,27 +17,28 @@ const nearEnd = 40; // pixels
 export function build() {
   const box = (id, attributes, ...children) => make("div", { id, ...attributes }, ...children);
   return make("div", { id: "thread", class: "card thread" },
-    make("p", { id: "thread-none", class: "muted" }, "Choose a conversation."),
+    make("p", { id: "thread-none", class: "muted" }, say("Choose a conversation.")),
     box("thread-head", { class: "row" },
-      make("button", { id: "thread-back", type: "button", class: "plain" }, "All conversations"),
+      make("button", { id: "thread-back", type: "button", class: "plain" }, say("All conversations")),
       make("h2", { id: "thread-name", tabindex: "-1" }), make("p", { id: "thread-status", class: "muted" }),
-      make("details", { id: "thread-settings" }, make("summary", {}, "Settings"),
+      make("details", { id: "thread-settings" }, make("summary", {}, say("Settings")),
         make("label", { class: "check" }, make("input", { id: "thread-muted", type: "checkbox" }),
-          "Mute: do not count its messages"),
+          say("Mute: do not count its messages")),
         make("form", { id: "rename" },
-          make("label", {}, "Name for me ", make("input", { id: "nickname", maxlength: "64", autocomplete: "off" })),
-          make("button", { type: "submit" }, "Save")),
+          make("label", {}, say("Name for me"),
+            make("input", { id: "nickname", maxlength: "64", autocomplete: "off" })),
+          make("button", { type: "submit" }, say("Save"))),
         make("button", { id: "thread-people", type: "button" }))),
     make("p", { id: "pinned", class: "message" }),
-    box("past", { class: "past", tabindex: "0", role: "log", "aria-label": "Messages" },
-      make("button", { id: "older", type: "button", class: "plain" }, "Older messages"),
+    box("past", { class: "past", tabindex: "0", role: "log", "aria-label": say("Messages") },
+      make("button", { id: "older", type: "button", class: "plain" }, say("Older messages")),
       make("ol", { id: "messages", class: "messages" })),
-    make("button", { id: "to-end", type: "button", class: "plain" }, "Newest messages"),
+    make("button", { id: "to-end", type: "button", class: "plain" }, say("Newest messages")),
     make("form", { id: "compose" },
-      make("label", { class: "unseen", for: "content" }, "Message"),
+      make("label", { class: "unseen", for: "content" }, say("Message")),
       make("textarea", { id: "content", rows: "2", maxlength: contentMax, required: "",
-        placeholder: "Write a message" }),
-      make("button", { type: "submit", class: "primary" }, "Send")));
+        placeholder: say("Write a message") }),
+      make("button", { type: "submit", class: "primary" }, say("Send"))));
 }
 
 export function start() {
@@ -123,7 +125,7 @@ function submit(event) {
   const content = field.value.trim();
   field.setCustomValidity("");
   if (new TextEncoder().encode(content).length > contentMax) {
-    field.setCustomValidity("This message is too long: at most 4096 bytes.");
+    field.setCustomValidity(say("This message is too long: at most 4096 bytes."));
     field.reportValidity();
   } else if (content !== "") {
     field.value = "";
@@ -186,15 +188,25 @@ function drawHead(thread) {
   const room = isRoom(thread);
   const peer = room ? 0 : other(thread);
   setText(byId("thread-name"), titleOf(thread));
-  const status = talk.online.get(peer);
-  const seen = status?.last_seen ? `last seen ${moment(status.last_seen)}` : "offline";
-  setText(byId("thread-status"), room ? "Everybody reads here" : !peer ? count(thread.members, "member") :
-    isBlocked(peer) ? "blocked by you" : status?.online ? "online" : seen);
-  setText(byId("thread-people"), peer ? `About ${nameOf(peer)}` : "Members");
+  setText(byId("thread-status"), room ? say("Everybody reads here") :
+    peer ? statusOf(peer) : sayCount(thread.members, "{n} member", "{n} members"));
+  setText(byId("thread-people"), peer ? say("About {name}", { name: nameOf(peer) }) : say("Members"));
   byId("thread-settings").hidden = room;
   byId("thread-muted").checked = thread.is_muted ?? false;
   byId("compose").hidden = !session;
-  setText(byId("pinned"), thread.pinned ? `Pinned: ${thread.pinned.content}` : "");
+  setText(byId("pinned"), thread.pinned ? say("Pinned: {text}", { text: thread.pinned.content }) : "");
+}
+
+// statusOf tells whether the other one is here; "" where that is not known.
+function statusOf(user) {
+  const { last_seen: seen } = talk.online.get(user) ?? {};
+  if (isBlocked(user)) {
+    return say("blocked by you");
+  }
+  if (isOnline(user) === null) {
+    return "";
+  }
+  return isOnline(user) ? say("online") : seen ? say("last seen {time}", { time: moment(seen) }) : say("offline");
 }
 
 const items = new Map(); // the drawn messages, by id or key
@@ -214,13 +226,14 @@ function drawStored(item, message) {
   const gone = message.removed;
   item.dataset.id = message.id;
   item.dataset.own = own;
-  setText(by, gone ? "" : own ? "You" : nameOf(message.user_id));
-  setText(text, gone ? "This message was removed." : message.content);
+  setText(by, gone ? "" : own ? say("You") : nameOf(message.user_id));
+  setText(text, gone ? say("This message was removed.") : message.content);
   text.className = gone ? "muted" : "";
   setText(when, gone ? "" : moment(message.created_at));
   const button = item.querySelector("[data-moderate]");
   if (!button && !gone && mayModerate()) {
-    item.append(make("button", { type: "button", class: "plain", "data-moderate": message.id }, "Moderate"));
+    item.append(make("button", { type: "button", class: "plain", "data-moderate": message.id },
+      say("Moderate")));
   } else if (button && gone) {
     button.remove();
   }
@@ -230,13 +243,13 @@ function drawWaiting(item, sent) {
   const [by, text, when] = item.children;
   item.dataset.own = true;
   item.dataset.waiting = sent.failed ? "failed" : "sending";
-  setText(by, "You");
+  setText(by, say("You"));
   setText(text, sent.content);
   if (!sent.failed) {
-    setText(when, "Sending…");
+    setText(when, say("Sending…"));
   } else if (!when.querySelector("button")) {
-    const again = make("button", { type: "button", "data-again": sent.key }, "Send again");
-    when.replaceChildren(`Not sent. ${reasonOf(sent.failed)} `, again);
-    announce("A message was not sent.");
+    const again = make("button", { type: "button", "data-again": sent.key }, say("Send again"));
+    when.replaceChildren(`${say("Not sent.")} ${reasonOf(sent.failed)} `, again);
+    announce(say("A message was not sent."));
   }
 }

@@ -1,19 +1,22 @@
 // The traffic explorer, for root: hits of a key over time.
 
 import * as api from "./api.js";
-import { chart } from "./charts.js";
+import { byKeys, chart } from "./charts.js";
 import { bars, byId, make, setText, tell } from "./dom.js";
-import { count, number, upToMinute, zone } from "./format.js";
+import { number, upToMinute, zone } from "./format.js";
+import { wordsOf } from "./hits.js";
 import { tellError } from "./messages.js";
+import { say } from "./words.js";
 
 const usualKey = "call:POST /orders:2xx";
 
 let plot = null;
+let keys = new Map(); // by their words
 let points = []; // [seconds, hits, approximate] of the curve shown
 let asked = 0; // counts questions; the answer to an older one is not shown
 
 export function start() {
-  byId("traffic-key").value = usualKey;
+  byId("traffic-key").value = wordsOf(usualKey);
   byId("traffic-key").addEventListener("change", show);
   byId("traffic-again").addEventListener("click", show);
   for (const range of document.querySelectorAll("input[name=range]")) {
@@ -32,7 +35,7 @@ export function start() {
 // leave empties the view.
 function leave() {
   asked++;
-  byId("traffic-key").value = usualKey;
+  byId("traffic-key").value = wordsOf(usualKey);
   tell(byId("traffic-state"), "", "");
   setText(byId("traffic-total"), "");
   showTop([]);
@@ -47,8 +50,9 @@ const range = () => document.querySelector("input[name=range]:checked").value;
 // show is called whenever the view is entered or another curve is wanted.
 export async function show() {
   const question = ++asked;
-  const key = byId("traffic-key").value.trim() || usualKey;
-  tell(byId("traffic-state"), "", "Reading…");
+  const words = byId("traffic-key").value.trim() || wordsOf(usualKey);
+  const key = words === wordsOf(usualKey) ? usualKey : keys.get(words) ?? words;
+  tell(byId("traffic-state"), "", say("Reading…"));
   try {
     const [curve, top] = await Promise.allSettled([
       api.call("GET", `/traffic?${new URLSearchParams({ key, last: range(), tz: zone })}`),
@@ -61,8 +65,8 @@ export async function show() {
       draw([]);
       throw curve.reason;
     }
-    tell(byId("traffic-state"), "", `${key}, in steps of ${curve.value.step}`);
-    setText(byId("traffic-total"), count(curve.value.total, "hit"));
+    tell(byId("traffic-state"), "", say("{what}, in steps of {step}", { what: wordsOf(key), step: curve.value.step }));
+    setText(byId("traffic-total"), say("{n} times", { n: number(curve.value.total) }));
     draw(curve.value.points.map(({ at, hits, approximate }) => [Date.parse(at) / 1000, hits, approximate]));
   } catch (error) {
     setText(byId("traffic-total"), "");
@@ -72,23 +76,24 @@ export async function show() {
 
 function draw(curve) {
   points = curve;
-  plot ??= chart(byId("traffic-chart"), { bars: true, onPoint: showPoint });
+  if (!plot) {
+    plot = chart(byId("traffic-chart"), { bars: true, onPoint: showPoint });
+    byKeys(byId("traffic-chart"), () => plot, pointText);
+  }
   plot.setData([points.map(([at]) => at), points.map(([, hits]) => hits)]);
-  const most = Math.max(0, ...points.map(([, hits]) => hits ?? 0));
-  byId("traffic-chart").setAttribute("aria-label", `Hits over time: ${points.length} steps, at most ${most}`);
   byId("traffic-table").tBodies[0].replaceChildren(...points.map(([at, hits, approximate]) =>
-    make("tr", {}, make("td", {}, upToMinute(at)),
-      make("td", { class: "num" }, hits === null ? "no data" : (approximate ? "≈ " : "") + number(hits)))));
+    make("tr", {}, make("td", {}, upToMinute(at)), make("td", { class: "num" },
+      hits === null ? say("no data") : (approximate ? "≈ " : "") + number(hits)))));
 }
 
-function showPoint(i) {
-  const point = i === null ? undefined : points[i];
-  setText(byId("traffic-point"), point ? `${upToMinute(point[0])}: ${number(point[1])}` : "");
-}
+const pointText = (i) => (points[i] ? `${upToMinute(points[i][0])}: ${number(points[i][1])}` : "");
+const showPoint = (i) => setText(byId("traffic-point"), i === null ? "" : pointText(i));
 
-function showTop(keys) {
-  byId("traffic-keys").replaceChildren(...keys.map(({ key }) => make("option", { value: key })));
-  bars(byId("traffic-top"), keys.map(({ key, hits }) => [key, hits]), number);
+function showTop(top) {
+  const list = top.map(({ key, hits }) => [wordsOf(key), hits, key]);
+  keys = new Map(list.map(([words, , key]) => [words, key]));
+  byId("traffic-keys").replaceChildren(...list.map(([words]) => make("option", { value: words })));
+  bars(byId("traffic-top"), list, number);
   for (const line of byId("traffic-top").children) { // the name becomes a button
     line.firstElementChild.replaceWith(make("button", { type: "button", class: "plain" },
       line.firstElementChild.textContent));

@@ -25,6 +25,9 @@ const words = language in files ? (await import(files[language])).words : {};
 // say is an English text in the person's language; {name} in it stands for a value.
 export const say = (text, values = {}) => (words[text] ?? text).replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
+// sayCount is say for a number of things, {n}: one, or another number of them.
+export const sayCount = (n, one, more) => say(n === 1 ? one : more, { n: n.toLocaleString(language) });
+
 // choose has the page speak another language from now on.
 export function choose(name) {
   try {
@@ -44,7 +47,9 @@ export function translate(root) {
       node.data = words[text];
     }
   }
-  for (const element of root.querySelectorAll("[aria-label]")) {
-    element.ariaLabel = say(element.ariaLabel);
+  for (const name of ["aria-label", "placeholder"]) {
+    for (const element of root.querySelectorAll(`[${name}]`)) {
+      element.setAttribute(name, say(element.getAttribute(name)));
+    }
   }
 }

@@ -7,7 +7,10 @@
 // table.go makes a metric of each figure.
 package figures
 
-import "sync/atomic"
+import (
+	"hash/fnv"
+	"sync/atomic"
+)
 
 // Counter only grows. It is safe for concurrent use, by several processes too.
 type Counter struct{ n atomic.Uint64 }
@@ -52,7 +55,6 @@ type Counters struct {
 	PresenceLookups    Counter // statuses that heartbeats have read from Redis
 	LogLinesDropped    Counter
 	ViewersDropped     Counter // of /live, too slow
-	Pace               Seconds // orders, as the live view shows them
 
 	PushPublishes   Counter   // publications with a subscriber here
 	PushDeliveries  Counter   // of publications to connections
@@ -83,11 +85,22 @@ type Gauges struct {
 	Viewers        Gauge // of /live
 	Pushed         Gauge // connections of the push service
 	PushUp         Gauge // 1 while it takes connections
+	Sale           Gauge // that it serves, see SaleNumber
+	SaleOrders     Gauge // of that sale, by all servers
+
+	_ [6]Gauge // the gauges of two workers share no cache line
+}
+
+// SaleNumber is the id of a sale as a number: replaced workers still serve the sale before.
+func SaleNumber(id string) int64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return int64(h.Sum64())
 }
 
 func (g *Gauges) reset() {
 	for _, gauge := range []*Gauge{&g.Connections, &g.ConnectionsMax, &g.QueueCalls, &g.QueueCallsMax,
-		&g.StockRead, &g.Viewers, &g.Pushed, &g.PushUp} {
+		&g.StockRead, &g.Viewers, &g.Pushed, &g.PushUp, &g.Sale, &g.SaleOrders} {
 		gauge.Set(0)
 	}
 }
@@ -101,25 +114,3 @@ type Worker struct {
 
 // Private makes a Worker with memory of its own, for programs and tests without a Memory.
 func Private() *Worker { return &Worker{Counters: &Counters{}, Gauges: &Gauges{}, presence: -1} }
-
-// SecondsMax is the number of seconds that Seconds keeps.
-const SecondsMax = 600
-
-// Seconds has a number for each of the last seconds.
-type Seconds [SecondsMax]atomic.Uint64 // the second in the upper half, so that old numbers do not count
-
-// Set sets the number of a second, Unix time.
-func (s *Seconds) Set(second int64, n uint32) {
-	s.of(second).Store(uint64(uint32(second))<<32 | uint64(n))
-}
-
-// At is the number of a second. ok is false where it was not set, or too long ago.
-func (s *Seconds) At(second int64) (n uint32, ok bool) {
-	entry := s.of(second).Load()
-	if uint32(entry>>32) != uint32(second) {
-		return 0, false
-	}
-	return uint32(entry), true
-}
-
-func (s *Seconds) of(second int64) *atomic.Uint64 { return &s[uint64(second)%SecondsMax] }

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,23 +159,37 @@ func BenchmarkRefusal(b *testing.B) {
 	}
 }
 
-// A number stands until its second is too far back, also where no other one has taken its place.
-func TestSeconds(t *testing.T) {
-	var s Seconds
-	s.Set(1_800_000_000, 7)
-	s.Set(1_800_000_001, 8)
-	s.Set(1_800_000_000+SecondsMax, 9)
-	for _, test := range []struct {
-		second int64
-		want   uint32
-		ok     bool
-	}{
-		{1_800_000_000, 0, false}, {1_800_000_001, 8, true}, {1_800_000_000 + SecondsMax, 9, true},
-		{1_800_000_001 + SecondsMax, 0, false}, {5, 0, false},
-	} {
-		if got, ok := s.At(test.second); got != test.want || ok != test.ok {
-			t.Errorf("%d, %v in second %d, want %d", got, ok, test.second, test.want)
+// A board holds the last text that fits, and is read whole also while it is written.
+func TestBoard(t *testing.T) {
+	var b Board
+	if text, version := b.Read(nil, 0); len(text) > 0 || version != 0 {
+		t.Errorf("a new board has %q, version %d", text, version)
+	}
+	if b.Write(make([]byte, BoardMax+1)) {
+		t.Error("a text that is too long was written")
+	}
+	short, long := bytes.Repeat([]byte{'s'}, 13), bytes.Repeat([]byte{'l'}, BoardMax)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for range 200 {
+			if !b.Write(long) || !b.Write(short) {
+				t.Error("a text was not written")
+			}
 		}
+	})
+	for i := 0; i < 200; i++ {
+		text, version := b.Read(nil, 0)
+		if version > 0 && !bytes.Equal(text, long) && !bytes.Equal(text, short) {
+			t.Fatalf("read %d bytes of two texts", len(text))
+		}
+	}
+	writing.Wait()
+	text, version := b.Read([]byte("kept "), 0)
+	if string(text) != "kept "+string(short) {
+		t.Errorf("read %q", text)
+	}
+	if text, again := b.Read(nil, version); len(text) > 0 || again != version {
+		t.Errorf("the same text is read again: %q", text)
 	}
 }
 

@@ -19,6 +19,7 @@ type slot struct {
 	// Each worker has gauges of its own and holds a lock on them until it ends, however that happens: the
 	// kernel takes the lock away. So the gauges of a worker that was killed do not count.
 	lives [livesMax]Gauges
+	board Board // only that of the first slot is used
 }
 
 const slotBytes = int64(unsafe.Sizeof(slot{}))
@@ -87,6 +88,9 @@ func (m *Memory) Slots() int { return len(m.slots) }
 
 // Counters returns the counters of a slot.
 func (m *Memory) Counters(slot int) *Counters { return &m.slots[slot].counters }
+
+// Board is where the supervisor tells all workers something.
+func (m *Memory) Board() *Board { return &m.slots[0].board }
 
 // Running returns the gauges of the slot's running workers.
 func (m *Memory) Running(slot int) []*Gauges {

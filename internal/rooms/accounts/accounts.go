@@ -1,13 +1,11 @@
-// Package accounts keeps people who register: their names, passwords and contacts, and the users who have
-// logged out everywhere. Its ids begin at redisx.FirstRegistered, so the ids of a growing catalogue never
-// meet them.
+// Package accounts keeps people who register: their names, passwords and contacts. Its ids begin at
+// redisx.FirstRegistered, so the ids of a growing catalogue never meet them.
 //
 // The hash with the account, under the folded name, is the truth: who writes it first has the name, on all
 // servers. The id and the name of that id are written before it, so a crash in between loses only an id.
 //
 // The package knows nothing of HTTP or of the sale. It is slow where a password is hashed: tens of
-// milliseconds of a processor, in another process (see hasher). IsEnded is for the order path: it neither
-// waits nor allocates.
+// milliseconds of a processor, in another process (see credentials.Hasher).
 package accounts
 
 import (
@@ -16,23 +14,17 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
 
-// Outcomes.
+// Outcomes, besides those of package credentials.
 var (
-	ErrBadName         = errors.New("this cannot be a name")
-	ErrMixedName       = errors.New("the name mixes letters of different scripts")
-	ErrBadPassword     = errors.New("the password is too short or too long")
 	ErrBadEmail        = errors.New("this is no e-mail address")
 	ErrNameTaken       = errors.New("another user has this name")
 	ErrFull            = errors.New("there are as many accounts as there may be")
-	ErrBusy            = errors.New("too many passwords wait to be hashed")
-	ErrWrongPassword   = errors.New("wrong name or password")
 	ErrCatalogueUser   = errors.New("the catalogue has the password of this user")
-	ErrTooManyEnded    = errors.New("too many users have logged out everywhere")
 	ErrNoUser          = errors.New("no user has this name or id")
 	ErrNoContact       = errors.New("the user is not among the contacts")
 	ErrBadContact      = errors.New("users cannot be contacts of themselves, or the nickname is too long")
@@ -43,10 +35,12 @@ var (
 type Config struct {
 	Redis    []pipeline.Config // the parts, see redisx.Config.Spread
 	UsersMax int               // accounts that there may be
-	TokenTTL time.Duration     // how long an access token is valid, the same on all servers
 
-	// Hash hashes a password as Argon2id does, one at a time. nil: no user can register or log in here.
-	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
+	// EndSessions ends all sessions of a user; those that begin after it returns are valid. NoteEnd does not
+	// wait for that: it ends sessions that begin in the same second, too. See package sessions.
+	EndSessions, NoteEnd func(user uint32) error
+
+	Hash credentials.HashOf // nil: no user can register or log in here
 
 	// The users of the catalogue.
 	UserOf   func(name []byte) (user uint32, found bool)
@@ -58,32 +52,24 @@ type Config struct {
 type Accounts struct {
 	cfg      Config
 	redis    *pipeline.Spread
-	hashes   queue
-	ended    ended
+	hashes   *credentials.Queue
 	unfolded func() map[string]struct{} // folded forms of the catalogue's names that are not folded
 }
 
 // New makes the room. Run must run for its calls to be answered.
 func New(cfg Config) *Accounts {
-	a := &Accounts{cfg: cfg, hashes: newQueue(cfg.Hash)}
-	a.ended.ttl = cfg.TokenTTL
+	a := &Accounts{cfg: cfg, hashes: credentials.NewQueue(cfg.Hash)}
 	a.redis = pipeline.NewSpread(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{newIDScript, registerScript, passwordScript, endScript, putContactScript,
-			resetScript, contactsScript},
+		Scripts: []*pipeline.Script{newIDScript, registerScript, passwordScript, putContactScript, resetScript,
+			contactsScript},
 		Outage: &pipeline.Outage{Effect: "accounts and contacts get 503"},
 	})
 	a.unfolded = sync.OnceValue(func() map[string]struct{} { return unfoldedNames(cfg.EachName) })
 	return a
 }
 
-// Run keeps the connections, and hears of ended tokens, until ctx ends. It returns nil.
-func (a *Accounts) Run(ctx context.Context) error {
-	var hearing sync.WaitGroup
-	hearing.Go(func() { a.hear(ctx) })
-	err := a.redis.Run(ctx)
-	hearing.Wait()
-	return err
-}
+// Run keeps the connections until ctx ends. It returns nil.
+func (a *Accounts) Run(ctx context.Context) error { return a.redis.Run(ctx) }
 
 // Up reports whether all parts can be reached.
 func (a *Accounts) Up() bool {
@@ -97,7 +83,6 @@ var (
 	newIDScript      = pipeline.NewScript(newIDLua)
 	registerScript   = pipeline.NewScript(registerLua)
 	passwordScript   = pipeline.NewScript(passwordLua)
-	endScript        = pipeline.NewScript(endLua)
 	putContactScript = pipeline.NewScript(putContactLua)
 	contactsScript   = pipeline.NewScript(contactsLua)
 )
@@ -109,8 +94,6 @@ var (
 	registerLua string
 	//go:embed password.lua
 	passwordLua string
-	//go:embed end.lua
-	endLua string
 	//go:embed put_contact.lua
 	putContactLua string
 	//go:embed contacts.lua

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -64,7 +65,7 @@ func (a *Accounts) List(after uint32, limit int) (list []Registered, next uint32
 
 // Search returns the registered user with this name, whatever its case, or nobody.
 func (a *Accounts) Search(name string) ([]Registered, error) {
-	_, folded, err := display(name)
+	_, folded, err := credentials.Name(name)
 	if err != nil {
 		return nil, nil
 	}
@@ -84,7 +85,7 @@ func (a *Accounts) read(users []uint32, names map[uint32]string) (list []Registe
 	calls := a.redis.Calls()
 	for i, user := range users {
 		if name := names[user]; name != "" {
-			part, key := nameKey(Fold(name))
+			part, key := nameKey(credentials.Fold(name))
 			calls.Of(part).Command(&fields[i], "HMGET", key, "id", "name", "email", "created", "closed")
 		}
 	}
@@ -112,7 +113,7 @@ func moment(text string) time.Time {
 // ErrCatalogueUser, ErrNoUser, ErrClosed. After pipeline.ErrUnavailable the password may be set, and the
 // tokens not ended.
 func (a *Accounts) Reset(user uint32, password []byte) error {
-	password, err := newPassword(password)
+	password, err := credentials.Password(password, passwordMin)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (a *Accounts) Reset(user uint32, password []byte) error {
 	if x.hash == "" {
 		return ErrClosed
 	}
-	hash, err := a.hashes.make(password)
+	hash, err := a.hashes.Make(password)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (a *Accounts) Reset(user uint32, password []byte) error {
 	}
 	switch code {
 	case passwordReset:
-		return a.EndTokens(user)
+		return a.cfg.EndSessions(user)
 	case accountClosed: // while the password was hashed
 		return ErrClosed
 	}
@@ -155,7 +156,7 @@ func (a *Accounts) Close(user uint32) error {
 			return err
 		}
 	}
-	if err := a.EndTokens(user); err != nil {
+	if err := a.cfg.EndSessions(user); err != nil {
 		return err
 	}
 	return a.deleteContacts(user)
@@ -170,7 +171,7 @@ func (a *Accounts) accountOf(user uint32) (account, error) {
 	if err != nil {
 		return account{}, err
 	}
-	x, err := a.account(Fold(names[user]))
+	x, err := a.account(credentials.Fold(names[user]))
 	if err == nil && x.ID != user {
 		err = ErrNoUser
 	}

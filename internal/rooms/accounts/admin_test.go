@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/credentials"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx"
@@ -82,8 +83,8 @@ func testList(t *testing.T, a *Accounts) {
 			t.Fatalf("%s is found as %v, %v", name, found, err)
 		}
 		u := found[0]
-		same(t, name, u.User, User{firstID, "Zoë"})
-		same(t, "e-mail", u.Email, "zoe@example.com")
+		testkit.Same(t, name, u.User, User{firstID, "Zoë"})
+		testkit.Same(t, "e-mail", u.Email, "zoe@example.com")
 		if u.Created.Before(begin) || u.Created.After(time.Now()) || !u.Closed.IsZero() {
 			t.Errorf("created at %v, closed at %v", u.Created, u.Closed)
 		}
@@ -97,21 +98,19 @@ func testList(t *testing.T, a *Accounts) {
 
 func TestReset(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
+		ended := a.cfg.noteEnds(func(uint32) error { return nil })
 		u := a.join(t, "Alice")
-		before := time.Now().Add(a.cfg.TokenTTL).Unix()
 		testkit.Must(t, a.Reset(u.ID, []byte("a new password")))
-		if !a.IsEnded(u.ID, before) {
-			t.Error("a token of before is still valid")
-		}
+		testkit.Same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		_, err := a.Authenticate("alice", []byte("password of Alice"))
-		wants(t, "the lost password", err, ErrWrongPassword)
+		testkit.Wants(t, "the lost password", err, credentials.ErrWrongPassword)
 		got, err := a.Authenticate("alice", []byte("a new password"))
 		if err != nil || got != u {
 			t.Errorf("the new password: %v, %v", got, err)
 		}
-		wants(t, "a short password", a.Reset(u.ID, []byte("short")), ErrBadPassword)
-		wants(t, "a user of the catalogue", a.Reset(2, []byte("a new password")), ErrCatalogueUser)
-		wants(t, "nobody", a.Reset(u.ID+1, []byte("a new password")), ErrNoUser)
+		testkit.Wants(t, "a short password", a.Reset(u.ID, []byte("short")), credentials.ErrBadPassword)
+		testkit.Wants(t, "a user of the catalogue", a.Reset(2, []byte("a new password")), ErrCatalogueUser)
+		testkit.Wants(t, "nobody", a.Reset(u.ID+1, []byte("a new password")), ErrNoUser)
 	})
 }
 
@@ -119,13 +118,13 @@ func TestReset(t *testing.T) {
 // others noted.
 func TestClose(t *testing.T) {
 	onEach(t, func(t *testing.T, a *Accounts) {
+		ended := a.cfg.noteEnds(func(uint32) error { return nil })
 		u := a.join(t, "Alice")
 		friend := a.join(t, "friend")
 		testkit.Must(t, a.put(u.ID, Contact{User: friend.ID, Blocked: true}))
 		testkit.Must(t, a.put(u.ID, Contact{User: 2, Nickname: "two"}))
 		testkit.Must(t, a.put(friend.ID, Contact{User: u.ID, Blocked: true}))
 		begin := time.Now().Add(-time.Millisecond)
-		until := time.Now().Add(a.cfg.TokenTTL).Unix()
 		var closed time.Time
 		for range 2 {
 			testkit.Must(t, a.Close(u.ID))
@@ -136,18 +135,17 @@ func TestClose(t *testing.T) {
 			}
 			closed = found[0].Closed
 		}
-		if !a.IsEnded(u.ID, until) || a.IsEnded(friend.ID, until) {
-			t.Error("not the tokens of the one user have ended")
-		}
+		testkit.Same(t, "sessions that have ended", fmt.Sprint(ended()), fmt.Sprint([]uint32{u.ID}))
 		for _, password := range []string{"password of Alice", ""} {
 			_, err := a.Authenticate("Alice", []byte(password))
-			wants(t, "login", err, ErrWrongPassword)
+			testkit.Wants(t, "login", err, credentials.ErrWrongPassword)
 		}
-		wants(t, "change of the password", a.SetPassword(u.ID, []byte("password of Alice"), []byte("password")),
-			ErrWrongPassword)
-		wants(t, "reset", a.Reset(u.ID, []byte("password")), ErrClosed)
+		testkit.Wants(t, "change of the password",
+			a.SetPassword(u.ID, []byte("password of Alice"), []byte("password")),
+			credentials.ErrWrongPassword)
+		testkit.Wants(t, "reset", a.Reset(u.ID, []byte("password")), ErrClosed)
 		_, err := a.Register("ALICE", []byte("password"), "")
-		wants(t, "the name", err, ErrNameTaken)
+		testkit.Wants(t, "the name", err, ErrNameTaken)
 		names, err := a.Names([]uint32{u.ID})
 		if err != nil || names[u.ID] != "Alice" {
 			t.Errorf("the name of the id: %v, %v", names, err)
@@ -159,8 +157,8 @@ func TestClose(t *testing.T) {
 		if list, err := a.Contacts(friend.ID); err != nil || !slices.Equal(list, want) {
 			t.Errorf("contacts of the other one: %v, %v", list, err)
 		}
-		wants(t, "a user of the catalogue", a.Close(2), ErrCatalogueUser)
-		wants(t, "nobody", a.Close(friend.ID+1), ErrNoUser)
+		testkit.Wants(t, "a user of the catalogue", a.Close(2), ErrCatalogueUser)
+		testkit.Wants(t, "nobody", a.Close(friend.ID+1), ErrNoUser)
 	})
 }
 
@@ -173,17 +171,17 @@ func TestResetScript(t *testing.T) {
 			testkit.Must(t, a.do(part, resetScript.Call(&code, []string{key}, "new")))
 			return code
 		}
-		same(t, "without an account", reset(), int64(accountClosed))
-		same(t, "keys after it", roomtest.Ask[int](t, conn, "EXISTS", key), 0)
+		testkit.Same(t, "without an account", reset(), int64(accountClosed))
+		testkit.Same(t, "keys after it", roomtest.Ask[int](t, conn, "EXISTS", key), 0)
 		for _, old := range []string{"old", ""} {
 			roomtest.Ask[int](t, conn, "HSET", key, "id", "7", "hash", old)
 			code, want := int64(accountClosed), ""
 			if old != "" {
 				code, want = passwordReset, "new"
 			}
-			same(t, "the hash was "+old, reset(), code)
-			same(t, "the hash is", roomtest.Ask[string](t, conn, "HGET", key, "hash"), want)
-			same(t, "fields", roomtest.Ask[int](t, conn, "HLEN", key), 2)
+			testkit.Same(t, "the hash was "+old, reset(), code)
+			testkit.Same(t, "the hash is", roomtest.Ask[string](t, conn, "HGET", key, "hash"), want)
+			testkit.Same(t, "fields", roomtest.Ask[int](t, conn, "HLEN", key), 2)
 		}
 	})
 }
@@ -192,17 +190,17 @@ func TestResetScript(t *testing.T) {
 func TestCloseBesideReset(t *testing.T) {
 	cfg := config(roomtest.Redis(t))
 	var a *Accounts
-	cfg.Hash = func(password, salt []byte) ([hashBytes]byte, error) {
+	cfg.Hash = func(password, salt []byte) ([32]byte, error) {
 		if string(password) == "a new password" {
 			testkit.Must(t, a.Close(firstID))
 		}
-		return fastHash(password, salt)
+		return testkit.FastHash(password, salt)
 	}
 	a = run(t, cfg)
 	u := a.join(t, "Alice")
-	wants(t, "reset", a.Reset(u.ID, []byte("a new password")), ErrClosed)
+	testkit.Wants(t, "reset", a.Reset(u.ID, []byte("a new password")), ErrClosed)
 	_, err := a.Authenticate("Alice", []byte("a new password"))
-	wants(t, "login", err, ErrWrongPassword)
+	testkit.Wants(t, "login", err, credentials.ErrWrongPassword)
 }
 
 // Without Redis each call of the operator fails.
@@ -212,6 +210,6 @@ func TestOperatorWithoutRedis(t *testing.T) {
 	_, search := a.Search("alice")
 	for what, err := range map[string]error{"list": list, "search": search,
 		"reset": a.Reset(firstID, []byte("password")), "close": a.Close(firstID)} {
-		wants(t, what, err, pipeline.ErrUnavailable)
+		testkit.Wants(t, what, err, pipeline.ErrUnavailable)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
 
@@ -77,7 +78,7 @@ func (a *Accounts) PutContact(owner, user uint32, change ContactChange) (Contact
 		nickname = "=" + *change.Nickname
 	}
 	if user == owner || utf8.RuneCountInString(nickname) > nicknameMax+1 ||
-		strings.ContainsFunc(nickname, isHidden) {
+		strings.ContainsFunc(nickname, credentials.IsHidden) {
 		return Contact{}, ErrBadContact
 	}
 	if change.Blocked != nil {

@@ -33,13 +33,13 @@ func testContacts(t *testing.T, a *Accounts) {
 		t.Helper()
 		contacts, err := a.Contacts(owner)
 		testkit.Must(t, err)
-		same(t, fmt.Sprint("contacts of ", owner), fmt.Sprint(contacts), want)
+		testkit.Same(t, fmt.Sprint("contacts of ", owner), fmt.Sprint(contacts), want)
 	}
 	blocked := func(by, user uint32, want bool) {
 		t.Helper()
 		got, err := blocks(a, by, user)
 		testkit.Must(t, err)
-		same(t, fmt.Sprint(user, " is blocked by ", by), got, want)
+		testkit.Same(t, fmt.Sprint(user, " is blocked by ", by), got, want)
 	}
 	for range 2 { // each may be repeated
 		testkit.Must(t, a.put(1, Contact{User: 3, Nickname: "three"}))
@@ -64,11 +64,11 @@ func testContacts(t *testing.T, a *Accounts) {
 	}
 	blocked(1, 2, false)
 	_, err = a.Contact(1, 2)
-	wants(t, "a contact that is gone", err, ErrNoContact)
-	wants(t, "oneself", a.put(1, Contact{User: 1}), ErrBadContact)
+	testkit.Wants(t, "a contact that is gone", err, ErrNoContact)
+	testkit.Wants(t, "oneself", a.put(1, Contact{User: 1}), ErrBadContact)
 	long := Contact{User: 2, Nickname: strings.Repeat("é", 65)}
-	wants(t, "a long nickname", a.put(1, long), ErrBadContact)
-	wants(t, "a hidden character", a.put(1, Contact{User: 2, Nickname: "a\u202eb"}), ErrBadContact)
+	testkit.Wants(t, "a long nickname", a.put(1, long), ErrBadContact)
+	testkit.Wants(t, "a hidden character", a.put(1, Contact{User: 2, Nickname: "a\u202eb"}), ErrBadContact)
 }
 
 // Calls that change one field each, at the same moment, lose nothing of each other.
@@ -89,10 +89,10 @@ func testFieldsOfAContact(t *testing.T, a *Accounts) {
 	} {
 		got, err := a.PutContact(1, 2, step.change)
 		testkit.Must(t, err)
-		same(t, "changed", got, step.want)
+		testkit.Same(t, "changed", got, step.want)
 		stands, err := blocks(a, 1, 2)
 		testkit.Must(t, err)
-		same(t, "the block", stands, step.want.Blocked)
+		testkit.Same(t, "the block", stands, step.want.Blocked)
 	}
 	for round := range 50 {
 		user := uint32(100 + round)
@@ -106,7 +106,7 @@ func testFieldsOfAContact(t *testing.T, a *Accounts) {
 		racing.Wait()
 		got, err := a.Contact(1, user)
 		testkit.Must(t, err)
-		same(t, "after both", got, Contact{User: user, Blocked: true, Nickname: bob})
+		testkit.Same(t, "after both", got, Contact{User: user, Blocked: true, Nickname: bob})
 	}
 }
 
@@ -115,7 +115,7 @@ func TestContactsMax(t *testing.T) {
 	for user := uint32(2); user < 2+contactsMax; user++ {
 		testkit.Must(t, a.put(1, Contact{User: user}))
 	}
-	wants(t, "one more", a.put(1, Contact{User: 5000, Blocked: true}), ErrTooManyContacts)
+	testkit.Wants(t, "one more", a.put(1, Contact{User: 5000, Blocked: true}), ErrTooManyContacts)
 	blocked, err := blocks(a, 1, 5000)
 	if err != nil || blocked {
 		t.Errorf("a refused block stands: %v, %v", blocked, err)
@@ -123,7 +123,7 @@ func TestContactsMax(t *testing.T) {
 	testkit.Must(t, a.put(1, Contact{User: 2, Blocked: true})) // a change
 	list, err := a.Contacts(1)
 	testkit.Must(t, err)
-	same(t, "contacts", len(list), contactsMax)
+	testkit.Same(t, "contacts", len(list), contactsMax)
 }
 
 // A block that the list shows stands, whatever other calls of the same owner came at the same moment.

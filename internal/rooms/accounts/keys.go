@@ -7,15 +7,13 @@ import (
 )
 
 // Every key of the room. <tag> is the hash tag of a part: of the name's part for a name, of the user's part
-// for a user, and of part 0 for the two keys that exist once. So each script names keys of one part.
+// for a user, and of part 0 for the key that exists once. So each script names keys of one part.
 //
 //	account:<tag>:name:<folded>      hash        the account: id, name, hash, email,   for good   register,
 //	                                             created and closed (Unix ms); the                password,
 //	                                             truth                                            reset
 //	account:<tag>:user:<id>          string      the name of a registered user         for good
 //	account:<tag>:ids                string      how many ids were given               for good   new_id
-//	account:<tag>:ended              sorted set  users by when their tokens ended,     token TTL  end
-//	                                             Unix ms
 //	account:<tag>:contacts:<user>    hash        contact -> "0" or "1" (blocked) and   for good   put_contact,
 //	                                             the nickname                                     contacts
 //	account:<tag>:blockers:<user>    set         who blocked this user                 for good   contacts
@@ -38,10 +36,7 @@ func userKey(kind string, user uint32) (part int, key string) {
 	return part, partKey(part, kind+":"+idText(user))
 }
 
-// Keys that exist once lie in this part.
+// The key that exists once lies in this part.
 const onePart = 0
 
-var (
-	idsKey   = partKey(onePart, "ids")
-	endedKey = partKey(onePart, "ended")
-)
+var idsKey = partKey(onePart, "ids")

@@ -1,27 +1,22 @@
 package accounts
 
 import (
-	"crypto/sha256"
-	"errors"
+	"slices"
+	"sync"
 	"testing"
-	"time"
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 )
 
-// fastHash takes the place of Argon2id where a test hashes much.
-func fastHash(password, salt []byte) ([hashBytes]byte, error) {
-	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
-}
-
 // catalogue has three users; the name of the third is not folded.
 var catalogue = map[uint32]string{1: "root", 2: "user2", 3: "Straße 3"}
 
 func config(redis ...pipeline.Config) Config {
 	return Config{
-		Redis: redis, UsersMax: 1000, TokenTTL: time.Hour, Hash: fastHash,
+		Redis: redis, UsersMax: 1000, Hash: testkit.FastHash,
+		NoteEnd: func(uint32) error { return nil }, EndSessions: func(uint32) error { return nil },
 		UserOf: func(name []byte) (uint32, bool) {
 			for id, own := range catalogue {
 				if own == string(name) {
@@ -41,6 +36,27 @@ func config(redis ...pipeline.Config) Config {
 				visit([]byte(name))
 			}
 		},
+	}
+}
+
+// noteEnds returns whose sessions the room ends; it notes them, or fails as fail says.
+func (cfg *Config) noteEnds(fail func(user uint32) error) (ended func() []uint32) {
+	var mu sync.Mutex
+	var users []uint32
+	end := func(user uint32) error {
+		mu.Lock()
+		defer mu.Unlock()
+		err := fail(user)
+		if err == nil {
+			users = append(users, user)
+		}
+		return err
+	}
+	cfg.NoteEnd, cfg.EndSessions = end, end
+	return func() []uint32 {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Compact(slices.Clone(users))
 	}
 }
 
@@ -65,18 +81,4 @@ func (a *Accounts) join(tb testing.TB, name string) User {
 	u, err := a.Register(name, []byte("password of "+name), "")
 	testkit.Must(tb, err)
 	return u
-}
-
-func wants(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
-func same(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }

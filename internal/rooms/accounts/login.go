@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
 
@@ -32,9 +33,10 @@ func (a *Accounts) account(folded string) (account, error) {
 }
 
 // Authenticate returns the registered user with this name and password; the case of the name does not
-// matter. ErrWrongPassword: an unknown name costs the same reading and hashing as a wrong password.
+// matter. credentials.ErrWrongPassword: an unknown name costs the same reading and hashing as a wrong
+// password.
 func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
-	_, folded, err := display(name)
+	_, folded, err := credentials.Name(name)
 	if err != nil {
 		folded = "" // no account
 	}
@@ -42,33 +44,34 @@ func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
 	if err != nil && !errors.Is(err, ErrNoUser) {
 		return User{}, err
 	}
-	if err := a.hashes.check(x.hash, normal(password[:min(len(password), passwordMax+1)])); err != nil {
+	if err := a.hashes.Check(x.hash, password); err != nil {
 		return User{}, err
 	}
 	return x.User, nil
 }
 
-// SetPassword changes the password of a registered user and ends his tokens. Errors: ErrWrongPassword if old
-// is not his password, ErrCatalogueUser for another user, ErrTooManyEnded; then the password is as before.
-// After pipeline.ErrUnavailable it may be changed, and the tokens not ended.
+// SetPassword changes the password of a registered user and ends his sessions. Errors:
+// credentials.ErrWrongPassword if old is not his password, ErrCatalogueUser for another user, or why
+// sessions cannot end; then the password is as before. After pipeline.ErrUnavailable it may be changed, and
+// the sessions not ended.
 func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	x, err := a.accountOf(user)
 	if err != nil {
 		return err
 	}
-	if new, err = newPassword(new); err != nil {
+	if new, err = credentials.Password(new, passwordMin); err != nil {
 		return err
 	}
-	if err := a.hashes.check(x.hash, normal(old[:min(len(old), passwordMax+1)])); err != nil {
+	if err := a.hashes.Check(x.hash, old); err != nil {
 		return err
 	}
-	hash, err := a.hashes.make(new)
+	hash, err := a.hashes.Make(new)
 	if err != nil {
 		return err
 	}
 	// Tokens end before and after the change. The first end finds out whether there is room for it: then the
 	// second one, which also ends what the old password has opened in between, has room too.
-	if _, err := a.noteEnd(user); err != nil {
+	if err := a.cfg.NoteEnd(user); err != nil {
 		return err
 	}
 	var code int64
@@ -77,9 +80,9 @@ func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
 	}
 	switch code {
 	case passwordChanged:
-		return a.EndTokens(user)
+		return a.cfg.EndSessions(user)
 	case passwordIsOther:
-		return ErrWrongPassword
+		return credentials.ErrWrongPassword
 	}
 	return pipeline.UnknownCode("password.lua", code)
 }

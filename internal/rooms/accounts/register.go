@@ -4,10 +4,8 @@ import (
 	"net/mail"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
+	"flashsale/internal/credentials"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -15,7 +13,6 @@ import (
 // Limits of what is registered.
 const (
 	passwordMin = 8   // characters, as NIST SP 800-63B wants
-	passwordMax = 256 // bytes
 	emailMax    = 254 // bytes, RFC 5321
 )
 
@@ -35,7 +32,7 @@ type User struct {
 // Register makes an account; email may be "". After pipeline.ErrUnavailable it may have been made: a login
 // shows it.
 func (a *Accounts) Register(name string, password []byte, email string) (User, error) {
-	shown, folded, err := display(name)
+	shown, folded, err := credentials.Name(name)
 	switch {
 	case err != nil:
 		return User{}, err
@@ -44,14 +41,14 @@ func (a *Accounts) Register(name string, password []byte, email string) (User, e
 	case a.inCatalogue(folded):
 		return User{}, ErrNameTaken
 	}
-	if password, err = newPassword(password); err != nil {
+	if password, err = credentials.Password(password, passwordMin); err != nil {
 		return User{}, err
 	}
 	part, key := nameKey(folded)
 	if err := a.room(part, key); err != nil { // else it would be for nothing to hash
 		return User{}, err
 	}
-	hash, err := a.hashes.make(password)
+	hash, err := a.hashes.Make(password)
 	if err != nil {
 		return User{}, err
 	}
@@ -115,18 +112,6 @@ func isEmail(text string) bool {
 	return err == nil && address.Address == text && len(text) <= emailMax
 }
 
-// newPassword returns a new password in the form that is hashed; ErrBadPassword if it is too short or too
-// long.
-func newPassword(password []byte) ([]byte, error) {
-	if utf8.RuneCount(password) < passwordMin || len(password) > passwordMax {
-		return nil, ErrBadPassword
-	}
-	return normal(password), nil
-}
-
-// normal is Unicode NFC: keyboards differ in how they write an é.
-func normal(password []byte) []byte { return norm.NFC.Bytes(password) }
-
 // inCatalogue reports whether the catalogue has a name of this folded form.
 func (a *Accounts) inCatalogue(folded string) bool {
 	if _, found := a.cfg.UserOf([]byte(folded)); found {
@@ -141,8 +126,8 @@ func (a *Accounts) inCatalogue(folded string) bool {
 func unfoldedNames(each func(visit func(name []byte))) map[string]struct{} {
 	list := map[string]struct{}{}
 	each(func(name []byte) {
-		if !isFolded(name) {
-			if folded := Fold(string(name)); folded != string(name) {
+		if !credentials.IsFolded(name) {
+			if folded := credentials.Fold(string(name)); folded != string(name) {
 				list[folded] = struct{}{}
 			}
 		}

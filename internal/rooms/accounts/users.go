@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"flashsale/internal/credentials"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -26,7 +27,7 @@ func (a *Accounts) Find(texts ...string) (users []uint32, err error) {
 			ids[i] = text
 		} else if user, found := a.cfg.UserOf([]byte(text)); found {
 			users[i] = user
-		} else if _, folded, err := display(text); err == nil {
+		} else if _, folded, err := credentials.Name(text); err == nil {
 			part, key := nameKey(folded)
 			calls.Of(part).Command(&ids[i], "HGET", key, "id")
 		}

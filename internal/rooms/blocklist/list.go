@@ -72,8 +72,8 @@ func (l *List) Mark(documents []Document, listed []bool) {
 	runtime.KeepAlive(l)
 }
 
-// viewMapped is view, where the file may be cut short meanwhile: reading beyond its new end is a fault, which
-// would end the process.
+// viewMapped is view, where the file may be cut short meanwhile: reading beyond its new end is a fault,
+// which would end the process.
 func viewMapped(mapping []byte) (list *List, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -10,14 +10,17 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// canvas is a picture that is being drawn, with smooth edges. Lengths are in pixels, angles in radians.
+// canvas is a picture that is being drawn, with smooth edges. Its side has drawnSide units, of so many
+// pixels each; angles are in radians.
 type canvas struct {
 	*image.RGBA
+	unit   float64
 	random *rand.Rand
 }
 
-func newCanvas(side int, ground color.Color, seed uint64) *canvas {
-	c := &canvas{image.NewRGBA(image.Rect(0, 0, side, side)), rand.New(rand.NewPCG(seed, seed))}
+func newCanvas(pixels int, ground color.Color, seed uint64) *canvas {
+	c := &canvas{image.NewRGBA(image.Rect(0, 0, pixels, pixels)), float64(pixels) / drawnSide,
+		rand.New(rand.NewPCG(seed, seed))}
 	draw.Draw(c.RGBA, c.Bounds(), image.NewUniform(ground), image.Point{}, draw.Src)
 	return c
 }
@@ -37,14 +40,14 @@ func (c *canvas) fill(paint color.Color, polygon []point) {
 		low = point{min(low.x, p.x), min(low.y, p.y)}
 		high = point{max(high.x, p.x), max(high.y, p.y)}
 	}
-	box := image.Rect(int(math.Floor(low.x)), int(math.Floor(low.y)), int(math.Ceil(high.x)),
-		int(math.Ceil(high.y))).Intersect(c.Bounds())
+	floor := func(length float64) int { return int(math.Floor(length * c.unit)) }
+	box := image.Rect(floor(low.x), floor(low.y), floor(high.x)+1, floor(high.y)+1).Intersect(c.Bounds())
 	if box.Empty() {
 		return
 	}
 	r := vector.NewRasterizer(box.Dx(), box.Dy())
 	at := func(p point) (x, y float32) {
-		return float32(p.x - float64(box.Min.X)), float32(p.y - float64(box.Min.Y))
+		return float32(p.x*c.unit - float64(box.Min.X)), float32(p.y*c.unit - float64(box.Min.Y))
 	}
 	r.MoveTo(at(polygon[0]))
 	for _, p := range polygon[1:] {

@@ -8,12 +8,12 @@ import (
 )
 
 // The pictures of the trial sale: ten dishes, each in ten styles. They are drawn when somebody asks for
-// them, always the same.
+// them, always the same, in each size.
 
-// drawnSide is the width and the height of a drawn picture.
+// drawnSide is the width and the height of a drawn picture in the units of its drawing.
 const drawnSide = 320
 
-const drawnQuality = 80 // of JPEG: about 16 KB
+const drawnQuality = 80 // of JPEG: 320 pixels take about 16 KB
 
 var middle = point{drawnSide / 2, drawnSide / 2}
 
@@ -30,10 +30,10 @@ var dishDrawings = [...]func(c *canvas, garnish color.Color){
 	drawPizza,
 }
 
-// drawDish returns a JPEG of a dish in a style.
-func drawDish(dish, style int) ([]byte, error) {
+// drawDish returns a JPEG of a dish in a style, of so many pixels each side.
+func drawDish(dish, style, pixels int) ([]byte, error) {
 	ground, garnish := rgb(styleColors[style][0]), rgb(styleColors[style][1])
-	c := newCanvas(drawnSide, ground, uint64(dish*len(styleColors)+style+1))
+	c := newCanvas(pixels, ground, uint64(dish*len(styleColors)+style+1))
 	c.disc(veil(0, 40), point{middle.x + 4, middle.y + 10}, 126)
 	dishDrawings[dish](c, garnish)
 	for range 14 {

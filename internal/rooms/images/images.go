@@ -38,17 +38,22 @@ type Picture struct {
 
 // Set is the pictures by file name. It is safe for concurrent use.
 type Set struct {
-	files map[string][]Picture        // each from the smallest to the largest
-	drawn map[string]func() []Picture // of a trial sale
+	files map[string][]Picture         // each from the smallest to the largest
+	drawn map[string][]func() *Picture // of a trial sale, as drawnSizes
 }
+
+// drawnSizes are the sizes in which pictures are drawn.
+var drawnSizes = sizes[:3]
 
 // Find returns the smallest picture of that name with a longer side of at least size pixels, or the largest;
 // nil without one.
 func (s *Set) Find(name string, size int) *Picture {
-	list := s.files[name]
-	if draw := s.drawn[name]; draw != nil {
-		list = draw()
+	for i, draw := range s.drawn[name] {
+		if drawnSizes[i] >= size || i == len(drawnSizes)-1 {
+			return draw()
+		}
 	}
+	list := s.files[name]
 	for i := range list {
 		if list[i].side >= size || i == len(list)-1 {
 			return &list[i]
@@ -59,17 +64,20 @@ func (s *Set) Find(name string, size int) *Picture {
 
 // Trial returns the drawn pictures, named by nameOf from a dish and a style.
 func Trial(nameOf func(dish, style int) string) *Set {
-	s := &Set{drawn: map[string]func() []Picture{}}
+	s := &Set{drawn: map[string][]func() *Picture{}}
 	for dish := range dishDrawings {
 		for style := range styleColors {
-			s.drawn[nameOf(dish, style)] = sync.OnceValue(func() []Picture {
-				body, err := drawDish(dish, style)
-				if err != nil {
-					slog.Error("cannot draw a picture", "dish", dish, "style", style, "error", err)
-					return nil
-				}
-				return []Picture{{Type: typeJPEG, ETag: tagOf(body), Body: body, side: drawnSide}}
-			})
+			for _, size := range drawnSizes {
+				name := nameOf(dish, style)
+				s.drawn[name] = append(s.drawn[name], sync.OnceValue(func() *Picture {
+					body, err := drawDish(dish, style, size)
+					if err != nil {
+						slog.Error("cannot draw a picture", "dish", dish, "style", style, "error", err)
+						return nil
+					}
+					return &Picture{Type: typeJPEG, ETag: tagOf(body), Body: body, side: size}
+				}))
+			}
 		}
 	}
 	return s

@@ -245,14 +245,20 @@ func TestTrial(t *testing.T) {
 		if testing.Short() && len(seen) > 10 {
 			break
 		}
-		p := first.Find(name, 640)
-		if p == nil || p.Type != typeJPEG || len(p.Body) > 25_000 || p.side != drawnSide {
+		p := first.Find(name, 320)
+		if p == nil || p.Type != typeJPEG || len(p.Body) > 25_000 || p.side != 320 {
 			t.Fatalf("%s: %+v", name, p)
 		}
 		if seen[p.ETag] != "" {
 			t.Errorf("%s is drawn like %s", name, seen[p.ETag])
 		}
 		seen[p.ETag] = name
+	}
+	for size, side := range map[int]int{1: 160, 161: 320, 640: 640, 9999: 640} {
+		m, format, err := image.Decode(bytes.NewReader(first.Find("3-7", size).Body))
+		if err != nil || format != "jpeg" || m.Bounds().Dx() != side || m.Bounds().Dy() != side {
+			t.Errorf("size %d: %v, %v", size, m.Bounds(), err)
+		}
 	}
 	const again = "3-7"
 	if p := second.Find(again, 1); p == nil || p.ETag != first.Find(again, 1).ETag {

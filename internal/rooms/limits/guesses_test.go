@@ -167,8 +167,8 @@ func TestKeysAreBounded(t *testing.T) {
 		}
 		return len(seen)
 	}
-	l := New(Config{Rules: parse(t, DefaultRules+"; order by ip 1/s; cart by ip 1/s; message by ip 1/s"),
-		Secret: []byte("a")})
+	l := New(Config{Rules: parse(t, DefaultRules+"; order by ip 1/s; cart by ip 1/s; message by ip 1/s; "+
+		"logout by ip 1/s"), Secret: []byte("a")})
 	address := func(i int) string { return fmt.Sprintf("1.%d.%d.%d", i>>16, i>>8&255, i&255) }
 	for event, e := range l.rules.Load().own {
 		if n := count(e.limit("ip"), address); n > addressSlots {

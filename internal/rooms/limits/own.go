@@ -24,10 +24,12 @@ const (
 	Register                 // register: an account is asked for, by user (the name) and ip
 	Invite                   // invite: a user is put into a thread by another one, by user (the id) and ip
 	Chat                     // chat: other calls of the conversation, by user (the id) and ip; see isLocal
+	Logout                   // logout: a session ends, by user (the id) and ip
 	ownEvents
 )
 
-var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register", "invite", "chat"}
+var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register", "invite", "chat",
+	"logout"}
 
 // Name is the event's name in rules.
 func Name(event Event) string { return ownNames[event] }

@@ -85,6 +85,7 @@ func TestLateAnswer(t *testing.T) {
 	next := func() {
 		s.now = s.now.Add(time.Second)
 		s.slot = 0
+		s.putUp()
 		s.turn(s.now)
 	}
 	for range 2 { // the second time something was answered long ago

@@ -32,21 +32,17 @@ type shown struct {
 
 // facts are the fields that the Hub reads in the body of GET /sale.
 type facts struct {
-	Now    string  `json:"now"`
-	State  string  `json:"state"`
-	Orders *uint64 `json:"orders"` // of all servers; nil where they are not known
+	Now   string `json:"now"`
+	State string `json:"state"`
 }
 
-// begin begins a second: it counts the last second, and makes its batch if there are viewers.
+// begin begins a second: it makes its batch if there are viewers.
 func (h *Hub) begin(second int64) {
 	h.second = second
-	body, sale := h.sale()
-	p := h.sampler.sample(second-1, sale.Orders, h.first.Load())
-	h.keep(second-1, p.Orders)
 	if len(h.viewers) == 0 {
 		return
 	}
-	p.redis(h.looks.answer(second))
+	redis := h.looks.answer(second)
 	h.look()
 	if second%topSeconds == 0 {
 		h.askTop()
@@ -54,8 +50,16 @@ func (h *Hub) begin(second int64) {
 	b := h.batch(h.latest + 1)
 	// The pace comes first: a viewer that comes back asks by its number, and gets the later events again as a
 	// whole.
-	b.second, b.text = second-1, appendEvent(nil, "pace", second-1, p.json())
+	b.second, b.text = second-1, nil
+	had := h.board.history != nil
+	for _, news := range h.board.read() {
+		b.text = appendEvent(b.text, "pace", h.id(), withRedis(news.pace, redis))
+	}
+	if !had { // those who came before
+		b.text = append([]byte{}, h.curve()...)
+	}
 	b.pace = b.text[:len(b.text):len(b.text)]
+	body, sale := h.sale()
 	b.text = h.appendStock(b.text)
 	b.text = h.appendSale(b.text, body, &sale)
 	if second%beatSeconds == 0 {

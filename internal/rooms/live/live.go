@@ -7,13 +7,15 @@
 // every viewer without a copy. The sockets do not block. A viewer with a full socket is dropped: no viewer
 // waits for a slow one. A viewer over TLS costs a goroutine, because its connection encrypts for itself.
 //
-// To write to a socket is what viewers cost. So the writes are spread over the second, a few each turn; with
-// more viewers than writesMax allows, each gets several seconds at once. The event loop, which serves
-// orders, takes no part: it runs on a thread of its own. Without a viewer the Hub counts orders once a
-// second, from memory, and asks Redis nothing.
+// To write to a socket is what viewers cost. So the writes are spread over the second, a few each turn;
+// with more viewers than writesMax allows, each gets several seconds at once. The event loop, which serves
+// orders, takes no part: it runs on a thread of its own. Without a viewer the Hub does nothing, and asks
+// Redis nothing.
 //
-// The package knows neither HTTP nor Redis. What it shows comes from the figures of all workers and from the
-// functions of Config.
+// The figures of all servers together come from the Keeper, of which each server has one, in its
+// supervisor. It puts them up on a board in shared memory (figures.Board), where the Hubs read them: so
+// all viewers of all servers see the same numbers. The package does not know HTTP. Of the sale it knows
+// what the functions of Config tell.
 package live
 
 import (
@@ -42,7 +44,8 @@ const (
 
 // Config is what a Hub needs.
 type Config struct {
-	Figures    *figures.Memory // of all workers of the server
+	Board      *figures.Board  // of the server's Keeper
+	SaleID     string          // of what the board must be
 	Own        *figures.Worker // where this worker counts
 	ViewersMax int             // of this worker
 
@@ -67,7 +70,6 @@ type Hub struct {
 	cfg   Config
 	stock atomic.Pointer[[]int64]
 	of    atomic.Pointer[[]int64]
-	first atomic.Pointer[first]
 	wake  chan struct{}
 
 	mu      sync.Mutex
@@ -85,7 +87,7 @@ type Hub struct {
 
 	writesMax int
 	watcher   watcher
-	sampler   sampler
+	board     reader
 	batches   [batchesMax + 1]batch // with the last that a viewer has got
 	latest    int64                 // number of the last batch
 	shown     shown
@@ -93,29 +95,21 @@ type Hub struct {
 	gathered  gathered
 	looks     asked[State]
 	tops      asked[[]byte]
-	kept      int64 // the last second that Own has the orders of, 0 at first
 	random    func(n int) int
-	now       func() time.Time
 }
 
 // New makes a Hub. Run must run for its viewers to see anything.
 func New(cfg Config) (*Hub, error) {
-	h := &Hub{cfg: cfg, wake: make(chan struct{}, 1), random: rand.IntN, now: time.Now,
-		latest: batchesMax, writesMax: writesMax}
-	h.sampler = newSampler(cfg.Figures)
+	h := &Hub{cfg: cfg, wake: make(chan struct{}, 1), random: rand.IntN, latest: batchesMax,
+		writesMax: writesMax, board: reader{board: cfg.Board, sale: cfg.SaleID}}
 	if err := h.watcher.open(); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// PublishStock shows the viewers the pieces left of food 1, 2, 3, ... The slice must not change. Orders
-// count from the first call on, so that must come before the worker serves.
-func (h *Hub) PublishStock(stock []int64) {
-	if h.stock.Swap(&stock) == nil {
-		h.noteFirst()
-	}
-}
+// PublishStock shows the viewers the pieces left of food 1, 2, 3, ... The slice must not change.
+func (h *Hub) PublishStock(stock []int64) { h.stock.Store(&stock) }
 
 // PublishOf shows new viewers how many pieces there have been of food 1, 2, 3, ..., and all viewers each
 // change of that. The slice must not change.

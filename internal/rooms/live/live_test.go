@@ -15,33 +15,24 @@ func TestStream(t *testing.T) {
 	s.pass()
 	c.want(quiet(start))
 
-	s.worker.OrdersPlaced.Add(3)
-	s.worker.Connections.Set(7)
-	s.worker.Calls.Count(s.worker.Calls.Index("POST /orders"), 200, 2*time.Millisecond)
-	s.worker.Refusals.Inc(s.worker.Refusals.Index([]byte("CART_EMPTY")))
+	const busy = `"orders":3,"refused":{"CART_EMPTY":1},"p50_ms":1.75,"p99_ms":2.49,"connections":7,` +
+		`"servers":2,"servers_of":3`
+	s.pace = busy
 	s.state = State{Up: true, Ledger: true, LedgerLag: 4}
 	s.PublishStock([]int64{4, 4})
 	s.pass()
-	c.want(event("pace", start+1, fmt.Sprintf(`{"t":%d,"orders":3,"orders_of":"server",`+
-		`"refused":{"CART_EMPTY":1},"p50_ms":1.75,"p99_ms":2.49,"connections":7,"redis":"up",`+
-		`"ledger_lag":null}`, start+1)) + event("stock", start+1, `{"left":[4,4]}`))
+	c.want(paceEvent(start+1, busy, `"up","ledger_lag":null`) + event("stock", start+1, `{"left":[4,4]}`))
 
 	s.body = `{"id":"s","state":"closed","orders":5}`
 	s.pass()
-	c.want(event("pace", start+2, fmt.Sprintf(`{"t":%d,"orders":0,"orders_of":"sale","refused":{},`+
-		`"p50_ms":1.75,"p99_ms":2.49,"connections":7,"redis":"up","ledger_lag":4}`, start+2)) +
-		event("sale", start+2, s.body))
+	c.want(paceEvent(start+2, stillness, `"up","ledger_lag":4`) + event("sale", start+2, s.body))
 
 	s.state = State{}
-	s.worker.Connections.Set(0)
 	s.body = `{"id":"s","state":"closed","orders":9}`
 	s.pass()
 	s.pass()
-	c.want(event("pace", start+3, fmt.Sprintf(`{"t":%d,"orders":4,"orders_of":"sale","refused":{},`+
-		`"p50_ms":1.75,"p99_ms":2.49,"connections":0,"redis":"up","ledger_lag":4}`, start+3)) +
-		event("sale", start+3, s.body) +
-		event("pace", start+4, fmt.Sprintf(`{"t":%d,"orders":0,"orders_of":"sale","refused":{},`+
-			`"p50_ms":1.75,"p99_ms":2.49,"connections":0,"redis":"away","ledger_lag":null}`, start+4)))
+	c.want(paceEvent(start+3, stillness, `"up","ledger_lag":4`) + event("sale", start+3, s.body) +
+		paceEvent(start+4, stillness, `"away","ledger_lag":null`))
 }
 
 // The time of a sale alone is no change. A comment comes every 15 s.

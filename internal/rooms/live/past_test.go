@@ -1,52 +1,9 @@
 package live
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
-
-	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit"
 )
-
-// No order is left out or counts twice: neither those before the first look at the figures, nor those
-// of a second in which this process stood still and another worker did not.
-func TestOrdersSinceTheFirst(t *testing.T) {
-	s := openStand(t, 10)
-	other, err := figures.Join(s.memory.File(), 1)
-	testkit.Must(t, err)
-	defer other.Leave()
-	s.stock.Store(nil)
-	s.sampler, s.kept, s.second = newSampler(s.memory), 0, 0
-	sold := func(n int) { s.body = fmt.Sprintf(`{"id":"s","state":"open","orders":%d}`, n) }
-
-	sold(7)
-	s.PublishStock([]int64{5, 6})
-	sold(8)
-	s.step()
-	if n, ok := s.worker.Pace.At(start - 1); ok {
-		t.Errorf("%d orders are kept of the time before the sale was known", n)
-	}
-	sold(10)
-	s.pass()
-	for second := range int64(3) {
-		other.Pace.Set(start+second, 9)
-	}
-	s.now = s.now.Add(2 * time.Second)
-	sold(14)
-	s.pass()
-	c := s.join(false, 0)
-	c.want(s.hello(event("history", s.id(), fmt.Sprintf(`{"from":%d,"orders":[0%s,3,0,0,4]}`, s.second-600,
-		strings.Repeat(",0", 595)))))
-	sold(16)
-	s.pass()
-	sale := func(second int64) string { return strings.Replace(quiet(second), "server", "sale", 1) }
-	c.want(strings.Replace(sale(s.id()), `"orders":0`, `"orders":2`, 1) + event("sale", s.id(), s.body))
-	sold(1) // the next sale
-	s.pass()
-	c.want(sale(s.id()) + event("sale", s.id(), s.body))
-}
 
 // A viewer that comes back gets what it has missed, and all of the rest; one that was away for more than a
 // minute gets the history.
@@ -83,21 +40,37 @@ func TestResumeAfterNobody(t *testing.T) {
 	s.join(false, start).want(s.hello(s.noOrders()))
 }
 
-// The history has the orders of the last ten minutes, those that other workers have seen included.
-func TestHistory(t *testing.T) {
+// A worker may read the board late: no second is left out, and none comes twice.
+func TestLateBoard(t *testing.T) {
 	s := openStand(t, 10)
-	s.worker.OrdersPlaced.Add(4)
-	s.pass()
-	s.worker.Pace.Set(start-700, 8) // too old
-	other, err := figures.Join(s.memory.File(), 1)
-	testkit.Must(t, err)
-	defer other.Leave()
-	other.Pace.Set(start-599, 9)
-	other.Pace.Set(start, 10) // this worker has looked by itself
-	orders := strings.Repeat(",0", 598) + ",4"
-	want := event("history", start, fmt.Sprintf(`{"from":%d,"orders":[9%s]}`, start-599, orders))
-	s.join(false, 0).want(s.hello(want))
-	if n, ok := s.worker.Pace.At(start - 1); ok {
-		t.Errorf("%d orders are kept of the time before the first look", n)
+	c := s.join(false, 0)
+	c.want(s.hello(s.noOrders()))
+	old := s.paces
+	s.paces = append(s.paces, posted{t: start}, posted{t: start + 1}) // nothing new is put up
+	s.memory.Board().Write(boardText(saleID, []byte(past0), old))
+	s.now = s.now.Add(time.Second)
+	s.turn(s.now)
+	s.now = s.now.Add(time.Second)
+	s.memory.Board().Write(boardText(saleID, []byte(past0), append(old,
+		posted{start, []byte(`{"t":1}`)}, posted{start + 1, []byte(`{"t":2}`)})))
+	s.turn(s.now)
+	for s.viewers[0].got != s.latest {
+		s.slot = 0
+		s.turn(s.now)
 	}
+	c.want(event("pace", start+1, `{"t":1,"redis":"up","ledger_lag":null}`) +
+		event("pace", start+1, `{"t":2,"redis":"up","ledger_lag":null}`))
+}
+
+// A worker that serves the sale before the board has it sends the history when it comes, to all.
+func TestBoardOfAnotherSale(t *testing.T) {
+	s := openStand(t, 10)
+	s.board = reader{board: s.cfg.Board, sale: "next"}
+	c := s.join(false, 0)
+	c.want(s.hello(""))
+	s.board.sale = saleID
+	s.pass()
+	c.want(event("history", start, past0))
+	s.pass()
+	c.want(quiet(start + 1))
 }

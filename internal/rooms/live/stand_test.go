@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,6 +31,8 @@ type stand struct {
 	worker  *figures.Worker
 	now     time.Time
 
+	pace  string // of the next second, without its time; the board has those of quiet seconds otherwise
+	paces []posted
 	body  string // of GET /sale
 	state State
 	keys  string // the most-hit ones
@@ -53,10 +54,11 @@ func openStand(t *testing.T, viewersMax int) *stand {
 	testkit.Must(t, err)
 	all, err := figures.View(memory.File())
 	testkit.Must(t, err)
+	s.putUp()
 	s.limiter = listener.NewLimiter(listener.Config{})
 	s.socket, err = net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
-	s.Hub, err = New(Config{Figures: all, Own: s.worker, ViewersMax: viewersMax,
+	s.Hub, err = New(Config{Board: all.Board(), SaleID: saleID, Own: s.worker, ViewersMax: viewersMax,
 		Sale: func() []byte { return []byte(s.body) },
 		Look: func() State {
 			s.answers.Lock()
@@ -72,7 +74,6 @@ func openStand(t *testing.T, viewersMax int) *stand {
 		}})
 	testkit.Must(t, err)
 	s.random = func(n int) int { return n / 2 }
-	s.Hub.now = func() time.Time { return s.now }
 	s.PublishStock([]int64{5, 6})
 	s.step()
 	t.Cleanup(func() {
@@ -87,7 +88,24 @@ func openStand(t *testing.T, viewersMax int) *stand {
 }
 
 // step is a turn of the Hub. What it asks for is answered behind it.
-func (s *stand) step() { s.unanswered(func() { s.turn(s.now) }) }
+func (s *stand) step() {
+	s.putUp()
+	s.unanswered(func() { s.turn(s.now) })
+}
+
+// putUp puts the second that is over on the board.
+func (s *stand) putUp() {
+	second := s.now.Unix() - 1
+	if len(s.paces) > 0 && s.paces[len(s.paces)-1].t == second {
+		return
+	}
+	pace := s.pace
+	if s.pace = ""; pace == "" {
+		pace = stillness
+	}
+	s.paces = append(s.paces, posted{second, fmt.Appendf(nil, `{"t":%d,%s}`, second, pace)})
+	s.memory.Board().Write(boardText(saleID, []byte(past0), s.paces[max(len(s.paces)-pacesMax, 0):]))
+}
 
 // unanswered does something before anything is answered that the Hub asks meanwhile.
 func (s *stand) unanswered(do func()) {
@@ -188,15 +206,20 @@ func event(name string, id int64, data string) string {
 }
 
 // noOrders is the history of a sale without orders.
-func (s *stand) noOrders() string {
-	return event("history", s.id(), fmt.Sprintf(`{"from":%d,"orders":[0%s]}`, s.second-600,
-		strings.Repeat(",0", 599)))
-}
+func (s *stand) noOrders() string { return event("history", s.id(), past0) }
 
-// quiet is the pace of a second in which nothing has happened.
-func quiet(second int64) string {
-	return event("pace", second, fmt.Sprintf(`{"t":%d,"orders":0,"orders_of":"server","refused":{},`+
-		`"p50_ms":null,"p99_ms":null,"connections":0,"redis":"up","ledger_lag":null}`, second))
+// past0 is the history that is on the board, and stillness the pace of a second in which nothing has
+// happened.
+const (
+	past0     = `{"before":0,"parts":[]}`
+	stillness = `"orders":0,"refused":{},"p50_ms":null,"p99_ms":null,"connections":0,"servers":1,"servers_of":1`
+)
+
+// quiet is the event of such a second.
+func quiet(second int64) string { return paceEvent(second, stillness, `"up","ledger_lag":null`) }
+
+func paceEvent(second int64, pace, redis string) string {
+	return event("pace", second, fmt.Sprintf(`{"t":%d,%s,"redis":%s}`, second, pace, redis))
 }
 
 // awaitViewers has turns until there are so many viewers.

@@ -17,10 +17,11 @@ const (
 // Viewer is a connection that is to get events, with its request.
 type Viewer struct {
 	Stream Stream
-	Head   []byte // of the reply
-	Root   bool   // gets the event top too
-	Until  int64  // Unix second at which it ends, 0 for no end
-	LastID int64  // of the last event that the client has got before, 0 without one
+	Head   []byte      // of the reply
+	Root   bool        // gets the event top too
+	Until  int64       // Unix second at which it ends, 0 for no end
+	Ended  func() bool // whether it ends now, asked once a second; nil: it does not
+	LastID int64       // of the last event that the client has got before, 0 without one
 }
 
 // viewer is a Viewer that gets events.
@@ -28,17 +29,18 @@ type viewer struct {
 	Stream
 	root   bool
 	until  int64
-	number int    // of its socket, as the watcher knows it
-	index  int    // among the viewers
-	got    int64  // number of the last batch
-	rest   []byte // of its first message
-	since  int64  // the second of that
+	ended  func() bool // nil where that is not asked
+	number int         // of its socket, as the watcher knows it
+	index  int         // among the viewers
+	got    int64       // number of the last batch
+	rest   []byte      // of its first message
+	since  int64       // the second of that
 }
 
 // admit sends a viewer its first message: the state of the sale, and the events before.
 func (h *Hub) admit(joins *Viewer) {
-	v := &viewer{Stream: joins.Stream, root: joins.Root, until: joins.Until, since: h.second,
-		index: len(h.viewers), number: unwatched}
+	v := &viewer{Stream: joins.Stream, root: joins.Root, until: joins.Until, ended: joins.Ended,
+		since: h.second, index: len(h.viewers), number: unwatched}
 	if v.root {
 		h.roots++
 	}
@@ -70,6 +72,7 @@ func (h *Hub) admit(joins *Viewer) {
 // resume begins to show the sale again, after a time without viewers.
 func (h *Hub) resume() {
 	h.shown = shown{}
+	_ = h.board.read() // the history has all that is on it
 	body, sale := h.sale()
 	h.appendSale(nil, body, &sale) // the first message has it
 	h.urgent = 0
@@ -117,7 +120,7 @@ func (h *Hub) serveSome() {
 
 // serve sends a viewer the events since its last message. It reports false if the viewer is gone.
 func (h *Hub) serve(v *viewer) bool {
-	if v.until != 0 && h.second >= v.until {
+	if v.until != 0 && h.second >= v.until || v.ended != nil && v.ended() {
 		h.dismiss(v, retryMin)
 		return false
 	}

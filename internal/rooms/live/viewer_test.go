@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 )
 
@@ -23,6 +24,21 @@ func TestUntil(t *testing.T) {
 	if s.roots != 0 {
 		t.Errorf("%d viewers are root", s.roots)
 	}
+}
+
+// A viewer ends within a second after its login.
+func TestEnded(t *testing.T) {
+	s := openStand(t, 10)
+	var ended atomic.Bool
+	viewer := s.joinAs(Viewer{Until: start + 99, Ended: ended.Load})
+	viewer.want(s.hello(s.noOrders()))
+	s.pass()
+	viewer.want(quiet(start))
+	ended.Store(true)
+	s.pass()
+	viewer.want("retry: 1500\n\n")
+	viewer.wantEnd()
+	s.awaitViewers(0)
 }
 
 // Over its limit, and three quarters of the connections, the Hub takes no viewer.

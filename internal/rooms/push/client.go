@@ -15,8 +15,8 @@ var disconnectIdle = centrifuge.Disconnect{Code: 4500, Reason: "idle: poll GET /
 // session is what this server keeps of a connection besides centrifuge.
 type session struct {
 	user   uint32
-	since  atomic.Int64 // when the last ticket was made, Unix seconds
-	active atomic.Int64 // Unix seconds of the last command or message
+	shown  atomic.Pointer[pass] // of the last ticket
+	active atomic.Int64         // Unix seconds of the last command or message
 	beats  pace
 	reads  pace // commands that read the store
 
@@ -24,6 +24,12 @@ type session struct {
 	recovers atomic.Bool                // with a place, see beginRecovery
 	left     atomic.Bool                // a subscription has ended, see drain
 	drained  chan struct{}
+}
+
+// pass is what a ticket says.
+type pass struct {
+	user, session uint32
+	made          time.Time
 }
 
 type sessionKey struct{}
@@ -50,48 +56,53 @@ func (s *Server) connecting(
 	if e.Transport.Protocol() != centrifuge.ProtocolTypeJSON {
 		return centrifuge.ConnectReply{}, centrifuge.DisconnectInappropriateProtocol
 	}
-	user, made, err := s.admit(e.Token)
+	shown, err := s.admit(e.Token)
 	if err != nil {
 		return centrifuge.ConnectReply{}, err
 	}
-	own := &session{user: user, drained: make(chan struct{}, 1)}
-	own.since.Store(made.Unix())
+	own := &session{user: shown.user, drained: make(chan struct{}, 1)}
+	own.shown.Store(&shown)
 	own.touch(s.cfg.Now())
 	return centrifuge.ConnectReply{
 		Context: context.WithValue(ctx, sessionKey{}, own),
-		Credentials: &centrifuge.Credentials{UserID: userName(user),
+		Credentials: &centrifuge.Credentials{UserID: userName(own.user),
 			ExpireAt: s.cfg.Now().Add(connectionLife).Unix()},
 		ClientSideRefresh: true,
 		// Recovered threads may be longer than queueMax: a reply waits until the client reads, not in the queue.
 		ReplyWithoutQueue: true,
-		Subscriptions:     map[string]centrifuge.SubscribeOptions{userChannel(user): {}},
+		Subscriptions:     map[string]centrifuge.SubscribeOptions{userChannel(own.user): {}},
 	}, nil
 }
 
-// admit returns the user of a ticket and when it was made.
-func (s *Server) admit(ticket string) (user uint32, made time.Time, err error) {
-	user, expires, ok := s.cfg.Ticket([]byte(ticket))
-	made = time.Unix(expires, 0).Add(-TicketLife)
+// admit reads a ticket.
+func (s *Server) admit(text string) (shown pass, err error) {
+	user, session, expires, ok := s.cfg.Ticket([]byte(text))
+	shown = pass{user, session, time.Unix(expires, 0).Add(-TicketLife)}
 	switch {
-	case !ok || s.cfg.Ended != nil && s.cfg.Ended(user, made):
-		return 0, made, centrifuge.DisconnectInvalidToken
-	case s.cfg.Now().Unix() >= expires, s.cfg.Ended != nil && s.cfg.Ended(user, made.Add(-endedLag)):
-		return 0, made, centrifuge.ErrorTokenExpired
+	case !ok || s.ended(shown, 0):
+		return shown, centrifuge.DisconnectInvalidToken
+	case s.cfg.Now().Unix() >= expires, s.ended(shown, endedLag):
+		return shown, centrifuge.ErrorTokenExpired
 	}
-	return user, made, nil
+	return shown, nil
 }
 
-// closeEnded ends the connections of users who have logged out everywhere.
+// ended reports whether the session of a ticket that was made so much earlier has ended.
+func (s *Server) ended(shown pass, earlier time.Duration) bool {
+	return s.cfg.Ended != nil && s.cfg.Ended(shown.user, shown.session, shown.made.Add(-earlier))
+}
+
+// closeEnded ends the connections of sessions that have ended.
 func (s *Server) closeEnded() {
 	for _, c := range s.node.Hub().Connections() {
 		own := sessionOf(c)
 		if own == nil {
 			continue
 		}
-		switch since := time.Unix(own.since.Load(), 0); {
-		case s.cfg.Ended(own.user, since):
+		switch shown := *own.shown.Load(); {
+		case s.ended(shown, 0):
 			c.Disconnect(centrifuge.DisconnectInvalidToken)
-		case s.cfg.Ended(own.user, since.Add(-endedLag)):
+		case s.ended(shown, endedLag):
 			c.Disconnect(centrifuge.DisconnectExpired) // it comes back with another ticket, if it gets one
 		}
 	}
@@ -159,16 +170,16 @@ func (s *Server) enter(c *centrifuge.Client, user uint32) {
 }
 
 // refresh extends a connection.
-func (s *Server) refresh(own *session, ticket string) (centrifuge.RefreshReply, error) {
-	switch other, made, err := s.admit(ticket); {
+func (s *Server) refresh(own *session, text string) (centrifuge.RefreshReply, error) {
+	switch shown, err := s.admit(text); {
 	case err == centrifuge.ErrorTokenExpired: //nolint:errorlint // it is returned as it is
 		return centrifuge.RefreshReply{Expired: true}, nil
 	case err != nil:
 		return centrifuge.RefreshReply{}, err
-	case other != own.user:
+	case shown.user != own.user:
 		return centrifuge.RefreshReply{}, centrifuge.DisconnectInvalidToken
 	default:
-		own.since.Store(made.Unix())
+		own.shown.Store(&shown)
 	}
 	return centrifuge.RefreshReply{ExpireAt: s.cfg.Now().Add(connectionLife).Unix()}, nil
 }

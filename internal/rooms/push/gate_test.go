@@ -49,8 +49,8 @@ func newCodes() chan uint32 { return make(chan uint32, 100) }
 
 func TestTicketsAndProtocols(t *testing.T) {
 	s, _ := one(t)
-	late := string(keys.AppendTicket(nil, ann, time.Now().Add(-time.Second)))
-	access := string(keys.AppendAccess(nil, ann, time.Now().Add(time.Hour)))
+	late := string(keys.AppendTicket(nil, ann, 1, time.Now().Add(-time.Second)))
+	access := string(keys.AppendAccess(nil, ann, 1, time.Now().Add(time.Hour)))
 	for _, row := range []struct {
 		name, token string
 		protobuf    bool
@@ -223,7 +223,9 @@ func TestIdleClientIsSentToPolling(t *testing.T) {
 func TestLogoutEndsConnections(t *testing.T) {
 	cfg := config(newStore(), roomtest.Redis(t))
 	var ended atomic.Int64 // Unix seconds of Ann's logout
-	cfg.Ended = func(user uint32, since time.Time) bool { return user == ann && since.Unix() <= ended.Load() }
+	cfg.Ended = func(user, _ uint32, since time.Time) bool {
+		return user == ann && since.Unix() <= ended.Load()
+	}
 	s := start(t, cfg)
 	a, b := s.connect(t, ann), s.connect(t, bob)
 	codes := newCodes()
@@ -234,6 +236,32 @@ func TestLogoutEndsConnections(t *testing.T) {
 	}
 	if got := s.ended(t, centrifuge.Config{Token: ticket(ann)}, false); got != 3500 {
 		t.Errorf("a ticket of before: code %d, want 3500", got)
+	}
+	if b.State() != centrifuge.StateConnected {
+		t.Error("another user was disconnected")
+	}
+}
+
+// A logout ends the connections of its session, and its tickets, whenever they were made.
+func TestLogoutEndsItsSession(t *testing.T) {
+	cfg := config(newStore(), roomtest.Redis(t))
+	var out atomic.Uint32 // the session that has ended
+	cfg.Ended = func(user, session uint32, _ time.Time) bool { return user == ann && session == out.Load() }
+	s := start(t, cfg)
+	later := string(keys.AppendTicket(nil, ann, 2, time.Now().Add(TicketLife+time.Hour)))
+	a, b := s.connect(t, ann), s.connect(t, bob)
+	codes := newCodes()
+	a.OnDisconnected(func(e centrifuge.DisconnectedEvent) { codes <- e.Code })
+	out.Store(2)
+	if got := s.ended(t, centrifuge.Config{Token: later}, false); got != 3500 {
+		t.Errorf("a ticket of the session: code %d, want 3500", got)
+	}
+	if a.State() != centrifuge.StateConnected {
+		t.Error("another session was disconnected")
+	}
+	out.Store(1)
+	if got := <-codes; got != 3500 {
+		t.Errorf("code %d, want 3500", got)
 	}
 	if b.State() != centrifuge.StateConnected {
 		t.Error("another user was disconnected")
@@ -282,7 +310,9 @@ func frameOf(text string) []byte {
 func TestTicketsOfTheNextSecondAreDoubted(t *testing.T) {
 	cfg := config(newStore(), roomtest.Redis(t))
 	var ended atomic.Int64 // Unix seconds of Ann's logout
-	cfg.Ended = func(user uint32, since time.Time) bool { return user == ann && since.Unix() <= ended.Load() }
+	cfg.Ended = func(user, _ uint32, since time.Time) bool {
+		return user == ann && since.Unix() <= ended.Load()
+	}
 	s := start(t, cfg)
 	a, b := s.connect(t, ann), s.connect(t, ann)
 	codes := newCodes()
@@ -291,7 +321,7 @@ func TestTicketsOfTheNextSecondAreDoubted(t *testing.T) {
 		d.OnConnecting(func(e centrifuge.ConnectingEvent) { codes <- e.Code })
 	}
 	for _, c := range s.node.Hub().Connections() {
-		sessionOf(c).since.Store(ended.Load() + time.Now().Unix() + 100)
+		sessionOf(c).shown.Store(&pass{user: ann, made: time.Now().Add(100 * time.Second)})
 	}
 	ended.Store(time.Now().Unix() + 99)
 	for range 2 {
@@ -301,12 +331,12 @@ func TestTicketsOfTheNextSecondAreDoubted(t *testing.T) {
 	}
 	made := time.Now().Truncate(time.Second)
 	ended.Store(made.Unix() - 1)
-	next := string(keys.AppendTicket(nil, ann, made.Add(TicketLife)))
-	if _, _, err := s.admit(next); err != centrifugal.ErrorTokenExpired {
+	next := string(keys.AppendTicket(nil, ann, 1, made.Add(TicketLife)))
+	if _, err := s.admit(next); err != centrifugal.ErrorTokenExpired {
 		t.Errorf("a ticket of the next second: %v", err)
 	}
 	ended.Store(made.Unix() - 2)
-	if _, _, err := s.admit(next); err != nil {
+	if _, err := s.admit(next); err != nil {
 		t.Errorf("a ticket of two seconds later: %v", err)
 	}
 }

@@ -198,7 +198,7 @@ var keys = func() *tokens.Keys {
 }()
 
 func ticket(user uint32) string {
-	return string(keys.AppendTicket(nil, user, time.Now().Add(TicketLife)))
+	return string(keys.AppendTicket(nil, user, 1, time.Now().Add(TicketLife)))
 }
 
 func config(threads Threads, redis ...pipeline.Config) Config {

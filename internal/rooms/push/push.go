@@ -50,9 +50,10 @@ const (
 type Config struct {
 	Threads Threads
 	// Ticket returns the user of a ticket and its end, Unix seconds.
-	Ticket func(ticket []byte) (user uint32, expires int64, ok bool)
-	// Ended reports whether a user has logged out everywhere after a moment; nil: nobody does.
-	Ended func(user uint32, since time.Time) bool
+	Ticket func(ticket []byte) (user, session uint32, expires int64, ok bool)
+	// Ended reports whether a session has ended, or its user has ended all of them after a moment; nil: nobody
+	// does.
+	Ended func(user, session uint32, since time.Time) bool
 	// Heartbeat answers the RPC "presence"; nil: there is none.
 	Heartbeat func(user uint32, data []byte) (reply []byte, err error)
 

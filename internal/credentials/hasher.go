@@ -1,119 +1,20 @@
-package accounts
+package credentials
 
 import (
-	"crypto/rand"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/crypto/argon2"
 
 	"flashsale/redisx/pipeline"
 )
 
-// Argon2id (RFC 9106) with the first parameters of the OWASP Password Storage Cheat Sheet: 19 MiB, two
-// passes, one lane. RFC 9106 would have 64 MiB in each of several processes at the same moment, beside a
-// sale.
 const (
-	hashMemory = 19 << 10 // KiB
-	hashPasses = 2
-	hashLanes  = 1
-	saltBytes  = 16
-	hashBytes  = 32
-
-	hashHead = "$argon2id$v=19$m=19456,t=2,p=1$" // the form in which others write them
+	yieldMax  = time.Second      // for one hash while the sale goes first
+	hashLimit = 20 * time.Second // for one hash that no longer yields
+	hashIdle  = 30 * time.Second // after which the other process ends
 )
-
-const (
-	waitingMax = 16               // passwords of this process that are hashed or wait
-	waitingNew = waitingMax / 2   // registrations are refused beyond this, so that logins find room
-	hashWait   = 5 * time.Second  // until ErrBusy
-	yieldMax   = time.Second      // for one hash while the sale goes first
-	hashLimit  = 20 * time.Second // for one hash that no longer yields
-	hashIdle   = 30 * time.Second // after which the other process ends
-)
-
-// queue hashes one password after another. Few wait: a flood of logins or registrations is refused.
-type queue struct {
-	hash    func(password, salt []byte) ([hashBytes]byte, error)
-	waiting chan struct{}
-	turn    chan struct{}
-}
-
-func newQueue(hash func(password, salt []byte) ([hashBytes]byte, error)) queue {
-	return queue{hash, make(chan struct{}, waitingMax), make(chan struct{}, 1)}
-}
-
-// make returns salt and hash of a password.
-func (q *queue) make(password []byte) (string, error) {
-	if len(q.waiting) >= waitingNew {
-		return "", ErrBusy
-	}
-	salt := make([]byte, saltBytes)
-	rand.Read(salt) // it does not fail
-	hash, err := q.do(password, salt)
-	if err != nil {
-		return "", err
-	}
-	b64 := base64.RawStdEncoding
-	return hashHead + b64.EncodeToString(salt) + "$" + b64.EncodeToString(hash[:]), nil
-}
-
-// nobody is salt and hash where there is no account: no password has this hash.
-var nobody = hashHead + base64.RawStdEncoding.EncodeToString(make([]byte, saltBytes)) + "$" +
-	base64.RawStdEncoding.EncodeToString(make([]byte, hashBytes))
-
-// check returns nil if this is the password of a stored hash, ErrWrongPassword if it is not. "" stands for
-// no account and takes as long.
-func (q *queue) check(stored string, password []byte) error {
-	if stored == "" {
-		stored = nobody
-	}
-	text, found := strings.CutPrefix(stored, hashHead)
-	salt64, hash64, _ := strings.Cut(text, "$")
-	salt, err1 := base64.RawStdEncoding.DecodeString(salt64)
-	want, err2 := base64.RawStdEncoding.DecodeString(hash64)
-	if !found || err1 != nil || err2 != nil || len(salt) != saltBytes || len(want) != hashBytes {
-		return fmt.Errorf("cannot read the hash of a password: it does not begin with %s", hashHead)
-	}
-	hash, err := q.do(password, salt)
-	if err != nil {
-		return err
-	}
-	if subtle.ConstantTimeCompare(hash[:], want) != 1 || stored == nobody || len(password) > passwordMax {
-		return ErrWrongPassword
-	}
-	return nil
-}
-
-func (q *queue) do(password, salt []byte) (hash [hashBytes]byte, err error) {
-	select {
-	case q.waiting <- struct{}{}:
-		defer func() { <-q.waiting }()
-	default:
-		return hash, ErrBusy
-	}
-	late := time.NewTimer(hashWait)
-	defer late.Stop()
-	select {
-	case q.turn <- struct{}{}:
-		defer func() { <-q.turn }()
-	case <-late.C:
-		return hash, ErrBusy
-	}
-	return q.hash(password, salt)
-}
-
-// Hash is Argon2id. It takes 19 MiB and tens of milliseconds.
-func Hash(password, salt []byte) (hash [hashBytes]byte, err error) {
-	copy(hash[:], argon2.IDKey(password, salt, hashPasses, hashMemory, hashLanes, hashBytes))
-	return hash, nil
-}
 
 // Hasher hashes in another process. In this one a hash would delay the event loop: its thread would share a
 // processor with it, its 19 MiB would begin a garbage collection each time, and a thread of low priority

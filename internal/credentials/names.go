@@ -1,4 +1,4 @@
-package accounts
+package credentials
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ const foldRounds = 8
 // Fold returns the form in which names are compared: Unicode NFKC and case folded (NFKC_Casefold of Unicode,
 // chapter 3.13, but nothing is left out). Fold(Fold(x)) is Fold(x).
 func Fold(name string) string {
-	if isFolded(name) {
+	if IsFolded(name) {
 		return name
 	}
 	// NFKC of a folded text can have capitals again, and folding can undo NFKC. The fuzz test finds no text
@@ -35,8 +35,8 @@ func Fold(name string) string {
 	return name
 }
 
-// isFolded reports at once that a text of small ASCII letters is folded; most names are such.
-func isFolded[T string | []byte](name T) bool {
+// IsFolded reports at once that a text of small ASCII letters is folded; most names are such.
+func IsFolded[T string | []byte](name T) bool {
 	for i := range len(name) {
 		if c := name[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
 			return false
@@ -45,17 +45,17 @@ func isFolded[T string | []byte](name T) bool {
 	return true
 }
 
-// display returns the name as others see it, and its folded form; ErrBadName or ErrMixedName for what cannot
+// Name returns the name as others see it, and its folded form; ErrBadName or ErrMixedName for what cannot
 // be a name.
-func display(name string) (shown, folded string, err error) {
-	if len(name) > nameMax*utf8.UTFMax || !utf8.ValidString(name) || strings.ContainsFunc(name, isHidden) {
+func Name(name string) (shown, folded string, err error) {
+	if len(name) > nameMax*utf8.UTFMax || !utf8.ValidString(name) || strings.ContainsFunc(name, IsHidden) {
 		return "", "", ErrBadName
 	}
 	shown = norm.NFKC.String(name)
 	folded = Fold(shown)
 	switch n := utf8.RuneCountInString(shown); {
 	case n < nameMin, n > nameMax, utf8.RuneCountInString(folded) > nameMax,
-		strings.ContainsFunc(shown, isHidden), strings.ContainsFunc(folded, isHidden),
+		strings.ContainsFunc(shown, IsHidden), strings.ContainsFunc(folded, IsHidden),
 		strings.Contains(shown, "/"), // no URL could name it
 		strings.TrimSpace(shown) != shown, strings.Contains(shown, "  "),
 		!strings.ContainsFunc(shown, func(c rune) bool { return !unicode.IsNumber(c) }): // it would be an id
@@ -95,9 +95,9 @@ func mixesScripts(name string) bool {
 	return true
 }
 
-// isHidden reports whether a character cannot be seen or looks like a space: control and format characters,
+// IsHidden reports whether a character cannot be seen or looks like a space: control and format characters,
 // white space other than the space, fillers, variation selectors, and code points without a meaning.
-func isHidden(c rune) bool {
+func IsHidden(c rune) bool {
 	const brailleBlank, nullNotehead, khitanFiller = '\u2800', '\U0001D159', '\U00016FE4'
 	switch {
 	case c == ' ':

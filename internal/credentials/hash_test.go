@@ -1,4 +1,4 @@
-package accounts
+package credentials
 
 import (
 	"errors"
@@ -44,18 +44,18 @@ func TestHasher(t *testing.T) {
 			if starts++; starts == 3 {
 				return nil, errors.New("no process")
 			}
-			same(t, "yields", yields, true)
+			testkit.Same(t, "yields", yields, true)
 			return startHere()
 		})
 		wantsHash(t, h)
 		wantsHash(t, h)
 		h.other.Close()
 		_, err := h.Hash([]byte("password"), []byte(testSalt))
-		wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
+		testkit.Wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
 		wantsHash(t, h)
 		h.Close()
 		_, err = h.Hash([]byte("password"), []byte(testSalt))
-		wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
+		testkit.Wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
 	})
 }
 
@@ -74,11 +74,11 @@ func TestHasherWithoutTime(t *testing.T) {
 		begin := time.Now()
 		wantsHash(t, h)
 		wantsHash(t, h)
-		same(t, "starts that yield", fmt.Sprint(asked), "[true false true false]")
-		same(t, "time of two hashes", time.Since(begin), 2*yieldMax)
+		testkit.Same(t, "starts that yield", fmt.Sprint(asked), "[true false true false]")
+		testkit.Same(t, "time of two hashes", time.Since(begin), 2*yieldMax)
 		stands = true
 		_, err := h.Hash([]byte("password"), []byte(testSalt))
-		wants(t, "no time at all", err, pipeline.ErrUnavailable)
+		testkit.Wants(t, "no time at all", err, pipeline.ErrUnavailable)
 		h.Close()
 	})
 }
@@ -96,11 +96,11 @@ func wantsHash(t *testing.T, h *Hasher) {
 // A stored hash is only its password's; without an account, and with a wrong password, as much is hashed.
 func TestCheck(t *testing.T) {
 	var hashed atomic.Int64
-	q := newQueue(func(password, salt []byte) ([hashBytes]byte, error) {
+	q := NewQueue(func(password, salt []byte) ([hashBytes]byte, error) {
 		hashed.Add(1)
-		return fastHash(password, salt)
+		return testkit.FastHash(password, salt)
 	})
-	stored, err := q.make([]byte("password"))
+	stored, err := q.Make([]byte("password"))
 	testkit.Must(t, err)
 	for _, test := range []struct {
 		stored, password string
@@ -110,10 +110,10 @@ func TestCheck(t *testing.T) {
 		{nobody, "password", ErrWrongPassword},
 	} {
 		before := hashed.Load()
-		wants(t, test.stored+" "+test.password, q.check(test.stored, []byte(test.password)), test.want)
-		same(t, "hashes", hashed.Load()-before, int64(1))
+		testkit.Wants(t, test.stored+" "+test.password, q.Check(test.stored, []byte(test.password)), test.want)
+		testkit.Same(t, "hashes", hashed.Load()-before, int64(1))
 	}
-	if err := q.check("$2b$10$x", []byte("password")); err == nil || errors.Is(err, ErrWrongPassword) {
+	if err := q.Check("$2b$10$x", []byte("password")); err == nil || errors.Is(err, ErrWrongPassword) {
 		t.Errorf("another hash: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestQueueIsBounded(t *testing.T) { synctest.Test(t, testQueueIsBounded) }
 func testQueueIsBounded(t *testing.T) {
 	var now, most atomic.Int64
 	hold := make(chan struct{})
-	q := newQueue(func([]byte, []byte) (hash [hashBytes]byte, err error) {
+	q := NewQueue(func([]byte, []byte) (hash [hashBytes]byte, err error) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -135,22 +135,22 @@ func testQueueIsBounded(t *testing.T) {
 	var running sync.WaitGroup
 	for range waitingNew {
 		running.Go(func() {
-			if _, err := q.make(nil); err != nil {
+			if _, err := q.Make(nil); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	synctest.Wait()
-	_, err := q.make(nil)
-	wants(t, "one new password more", err, ErrBusy)
+	_, err := q.Make(nil)
+	testkit.Wants(t, "one new password more", err, ErrBusy)
 	for range waitingMax - waitingNew {
-		running.Go(func() { wants(t, "login", q.check("", nil), ErrWrongPassword) })
+		running.Go(func() { testkit.Wants(t, "login", q.Check("", nil), ErrWrongPassword) })
 	}
 	synctest.Wait()
-	wants(t, "one login more", q.check("", nil), ErrBusy)
+	testkit.Wants(t, "one login more", q.Check("", nil), ErrBusy)
 	close(hold)
 	running.Wait()
-	same(t, "hashes at once", most.Load(), int64(1))
+	testkit.Same(t, "hashes at once", most.Load(), int64(1))
 }
 
 func BenchmarkHash(b *testing.B) {

@@ -1,4 +1,4 @@
-package accounts
+package credentials
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 		"Анна-1 😀":              {"Анна-1 😀", "анна-1 😀"},
 		"नमस्ते":                {"नमस्ते", "नमस्ते"},
 	} {
-		shown, folded, err := display(name)
+		shown, folded, err := Name(name)
 		if err != nil || shown != want[0] || folded != want[1] {
 			t.Errorf("%q: %q, %q, %v; want %q", name, shown, folded, err, want)
 		}
@@ -45,7 +45,7 @@ func TestNames(t *testing.T) {
 		"a\u034fb", "\xff\xfe\xfd", "a\ufffdb", "\ufdfa\ufdfa",
 		"a\u0378b", "a\ue000b", "a\u2028b", strings.Repeat("ß", 17), strings.Repeat("n", 1000),
 	} {
-		if shown, _, err := display(name); !errors.Is(err, ErrBadName) {
+		if shown, _, err := Name(name); !errors.Is(err, ErrBadName) {
 			t.Errorf("%q is taken as %q, %v", name, shown, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 		"r\u043eot", "\u0430dmin", "\u03bfdysseus", "user\u04352", "анна\u03bf", "µTorrent", "Ωmega", "김さん",
 		"李김さ", "aش2", "ro\u1e9eo\u0455", "ab\u0345c",
 	} {
-		if shown, _, err := display(name); !errors.Is(err, ErrMixedName) {
+		if shown, _, err := Name(name); !errors.Is(err, ErrMixedName) {
 			t.Errorf("%q is taken as %q, %v", name, shown, err)
 		}
 	}
@@ -70,14 +70,14 @@ func FuzzFold(f *testing.F) {
 		if again := Fold(folded); again != folded {
 			t.Fatalf("%q: %q, folded again %q", name, folded, again)
 		}
-		shown, key, err := display(name)
+		shown, key, err := Name(name)
 		if err != nil {
 			return
 		}
-		if shown2, key2, err := display(shown); err != nil || shown2 != shown || key2 != key {
+		if shown2, key2, err := Name(shown); err != nil || shown2 != shown || key2 != key {
 			t.Fatalf("%q is shown as %q, which is %q, %q, %v", name, shown, shown2, key2, err)
 		}
-		if _, key2, err := display(key); err != nil || key2 != key || key != folded {
+		if _, key2, err := Name(key); err != nil || key2 != key || key != folded {
 			t.Fatalf("%q: %q is folded, then %q, %v; want %q", name, key, key2, err, folded)
 		}
 		if n := utf8.RuneCountInString(key); n < nameMin || n > nameMax {
