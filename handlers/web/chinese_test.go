@@ -12,9 +12,9 @@ import (
 )
 
 // englishWords lists what people see, or hear from a screen reader, that has a word in Latin letters. Names
-// may have them, and what is written the same in Chinese.
+// may have them, and what is written the same in Chinese, as the routes of the API.
 const englishWords = `
-	const allowed = /flashsale|English|API|JavaScript|Redis|QR|root|CSV|JSON|TOTP|UTC|p50|p99|ms\b|user\d+/gi;
+	const allowed = /flashsale|English|API|JavaScript|Redis|QR|root|CSV|JSON|TOTP|UTC|p50|p99|ms\b|user\d+|(GET|POST|PUT|PATCH|DELETE) \/[\w\/:.-]*/gi;
 	const own = "#receipt-id, #buy-message, #cart-toggle, #messages p, code, datalist, option[value^=call]";
 	const seen = new Set();
 	const look = (element, text) => {

@@ -115,7 +115,7 @@ const figures = {
   TOO_MANY_REQUESTS: "Too many requests",
 };
 
-// more are the other ones that happen in daily use; root sees them, and those without a text here by their code.
+// more are the other ones that happen in daily use; root sees them, and those without a text here by their reason.
 const more = {
   INVALID_ACCESS_TOKEN: "Not logged in",
   MALFORMED_JSON: "Request not understood",
@@ -125,7 +125,7 @@ const more = {
 
 // refusals gives [code, n] the texts that a viewer reads.
 export const refusals = (byCode, root) => byCode.filter(([code]) => root || code in figures)
-  .map(([code, n]) => [say(figures[code] ?? more[code] ?? code), n]);
+  .map(([code, n]) => [say(figures[code] ?? more[code] ?? texts[code] ?? code), n]);
 
 // reasonOf is what went wrong, in words.
 export function reasonOf(error) {

@@ -85,7 +85,8 @@ function takePace(pace) {
     known.curve.add(pace);
     known.peak = Math.max(known.peak, Math.round(known.curve.points.at(-1).rate));
   }
-  known.marks = known.marks.concat(pace.marks ?? []);
+  const marks = known.marks.map((mark) => JSON.stringify(mark)); // the history may have them already
+  known.marks = known.marks.concat((pace.marks ?? []).filter((mark) => !marks.includes(JSON.stringify(mark))));
   known.pace = pace;
 }
 
