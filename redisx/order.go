@@ -88,6 +88,17 @@ func AppendOrderID(dst []byte, sale string, user uint32, before int) []byte {
 	return dst
 }
 
+// ParseOrderID is the reverse of AppendOrderID. Anything that AppendOrderID would not write is refused.
+func ParseOrderID(id string) (sale string, user uint32, before int, ok bool) {
+	sale, rest, _ := strings.Cut(id, "-")
+	text, number, _ := strings.Cut(rest, "-")
+	n, err := strconv.ParseUint(text, 10, 32)
+	if before, _ = strconv.Atoi(number); err != nil || before < 0 {
+		return "", 0, 0, false
+	}
+	return sale, uint32(n), before, string(AppendOrderID(nil, sale, uint32(n), before)) == id
+}
+
 // Numbered is an Outcome of an order that wants to know how many orders the user has had before, if any:
 // those that were released. It is told before Done.
 type Numbered interface{ Number(before int) }
