@@ -31,12 +31,15 @@ import "strconv"
 //	orders_<sale>  stream  user, items of each order that is not in     for ever    order.lua, orderstream
 //	                       the ledger yet; only where one is kept
 //	holds_<sale>   zset    user -> when the hold of the order ends; these   for ever    order_held.lua,
-//	                       four only with held orders                                   held/rules.lua
-//	released_<sale> hash   "user-number" -> an order that was released;    for ever    held/rules.lua
+//	                       four only with held orders                                   held/shared.lua
+//	released_<sale> hash   "user-number" -> an order that was released;    for ever    held/shared.lua
 //	                       user -> how many orders the user has had
-//	payments_<sale> hash   id -> user, number, amount, state               for ever    held/rules.lua
-//	refunds_<sale> zset    payments to give back -> since when             for ever    held/rules.lua
+//	payments_<sale> hash   id -> user, number, amount, state               for ever    held/shared.lua
+//	refunds_<sale> zset    payments to give back -> since when             for ever    held/shared.lua
 //	events_<sale>  stream  what happened to orders, see event.lua          for ever    event.lua
+//	used_<sale>    hash    "h:household", "c:coupon" -> user-number of      for ever    order_rules.lua,
+//	                       the order that has used it; how many              held/shared.lua
+//	                       there are; only with rules
 //	event_<sale>_<id>
 //	               string  empty: this event of the provider is noted      3 days      held/paid.lua
 //	fence          string  empty; written with -ack replica or disk     for ever    pipeline/ack.go
@@ -76,6 +79,7 @@ const StreamGroup = "ledger"
 type Keys struct {
 	Marker, Stock, Gate, Log, Stream, Tag      string
 	Holds, Released, Payments, Refunds, Events string // of held orders
+	Used                                       string // what orders have used, see order_rules.lua
 }
 
 // KeysOf returns the keys of a slice of the sale with the id.
@@ -84,7 +88,8 @@ func (c *Config) KeysOf(id string, slice int) Keys {
 	k := Keys{Marker: MarkerKey, Stock: stockPrefix + id + tag, Gate: gatePrefix + id + tag,
 		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag,
 		Holds: "holds_" + id + tag, Released: "released_" + id + tag, Payments: "payments_" + id + tag,
-		Refunds: "refunds_" + id + tag, Events: "events_" + id + tag}
+		Refunds: "refunds_" + id + tag, Events: "events_" + id + tag,
+		Used: "used_" + id + tag}
 	if slice > 0 {
 		k.Marker += tag
 	}

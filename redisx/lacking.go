@@ -22,7 +22,7 @@ func (e *OutOfStock) Is(target error) bool { return target == ErrOutOfStock }
 // PlaceOrderNaming is PlaceOrder with an *OutOfStock for ErrOutOfStock. Only such a refusal costs more:
 // another round trip.
 func (s *Sale) PlaceOrderNaming(user uint32, cart, idempotencyKey []byte, then Outcome) {
-	s.place(user, cart, idempotencyKey, true, then)
+	s.place(user, cart, idempotencyKey, Terms{}, true, then)
 }
 
 // look asks which foods the order lacks, and then refuses it. A sale with slices knows it from its mover.

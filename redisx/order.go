@@ -26,8 +26,10 @@ const (
 	orderPaused       = 8
 	orderClosed       = 9
 	orderReleased     = 10
+	orderRefused      = 11 // by a rule, see order_rules.lua
 
-	orderCodes = 16 // the code is the rest of the division by it, the number of orders before the quotient
+	orderCodes  = 16 // the code is the rest of the division by it,
+	orderBefore = 64 // the quotient's rest of the division by it the number of orders before, and then the rule
 )
 
 // Item is some pieces of a food.
@@ -108,11 +110,15 @@ type Numbered interface{ Number(before int) }
 // nil, ErrHasOrder, ErrNotOpen, ErrPaused, ErrClosed, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is
 // changed), ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
-	s.place(user, cart, idempotencyKey, false, then)
+	s.place(user, cart, idempotencyKey, Terms{}, false, then)
 }
 
-func (s *Sale) place(user uint32, cart, idempotencyKey []byte, naming bool, then Outcome) {
+func (s *Sale) place(user uint32, cart, idempotencyKey []byte, terms Terms, naming bool, then Outcome) {
 	p := placements.Get().(*placement)
+	if s.cfg.Rules {
+		p.arg = terms.append(p.arg[:0], idempotencyKey)
+		idempotencyKey = p.arg
+	}
 	p.slice, p.user, p.naming, p.then = s.of(user), user, naming, then
 	p.begin, p.waits = time.Time{}, 0
 	if s.mover != nil || naming {
@@ -128,6 +134,7 @@ type placement struct {
 	then  Outcome
 	begin time.Time // all tries together are answered within the timeout
 
+	arg       []byte // with rules: the terms and the key
 	cart, key []byte // for another try; only with several slices, or naming
 	waits     int    // how often it has waited for the mover
 
@@ -169,7 +176,9 @@ func (p *placement) Complete(x *pipeline.Call) {
 	if err == nil {
 		err = p.slice.orderOutcome(p.user, code%orderCodes)
 	}
-	if numbered, ok := p.then.(Numbered); ok && code >= orderCodes {
+	if err == errRefused {
+		err = p.refused(code / (orderCodes * orderBefore))
+	} else if numbered, ok := p.then.(Numbered); ok && code >= orderCodes {
 		numbered.Number(int(code / orderCodes))
 	}
 	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock {
@@ -211,6 +220,8 @@ func (x *slice) orderOutcome(user uint32, code int64) error {
 		return ErrClosed
 	case orderReleased:
 		return ErrReleased
+	case orderRefused:
+		return errRefused
 	}
 	return pipeline.UnknownCode("order.lua", code)
 }

@@ -64,6 +64,7 @@ local function take(food, pieces, food2, pieces2, food3, pieces3)
 end
 
 local function placeOrder(order, cart, key, before)
+  local terms; terms, key = termsOf(key) -- with rules
   if refusal == NO_SALE then return NO_SALE end -- an order that is there may be the next sale's
   if call('EXISTS', order) == 1 then
     if key ~= '' and string.match(call('GET', order), '|([^\n]*)') == key then return PLACED_BEFORE end
@@ -81,6 +82,7 @@ local function placeOrder(order, cart, key, before)
     f1, p1, f2, p2, f3, p3, more = string.match(items, ITEMS)
   end
   local code = not f1 and CART_EMPTY or more ~= '' and TOO_MANY_FOODS
+    or check(terms, f1, p1, f2, p2, f3, p3) -- with rules
     or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
   if code == PLACED then
     if not now then
@@ -91,6 +93,7 @@ local function placeOrder(order, cart, key, before)
     local value = items .. '|' .. key .. now
     if hold then value = hold(order, before, value) end
     call('SET', order, value)
+    use(terms, order, before) -- with rules
     if ledger then call('XADD', stream, '*', 'user', string.match(order, '%d+'), 'items', items) end
     if settled then call('DEL', cart) end
   elseif changes and not settled then

@@ -46,6 +46,7 @@ type Config struct {
 	Registered      int           // users with ids from FirstRegistered on who may buy
 	CartTTL         time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Hold            time.Duration // how long an order is held until it is paid; 0: orders are final at once
+	Rules           bool          // orders are placed under terms, see PlaceOrderUnder
 	Quiet           bool          // another process logs when the sale is lost and when it is back
 	Effect          string        // effect of an outage of Redis, for the log; "" for "orders get 503"
 
@@ -138,11 +139,15 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 func (x *slice) share(rules ...string) {
 	k := x.keys
 	keys := []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}
-	x.orders = orderScript.Share(keys, rules, 2, 1)
+	args, order, ruled := rules, orderScript, ruledScript
 	if hold := x.sale.cfg.Hold; hold > 0 {
-		keys, args := append(keys, k.Holds, k.Released, k.Events), append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
-		x.orders = heldOrderScript.Share(keys, args, 2, 1)
+		keys, args = append(keys, k.Holds, k.Released, k.Events), append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
+		order, ruled = heldOrderScript, heldRuledScript
 	}
+	if x.sale.cfg.Rules {
+		keys, order = append(keys, k.Used), ruled
+	}
+	x.orders = order.Share(keys, args, 2, 1)
 	x.checks = cartCheckScript.Share(nil, rules, 2, 2)
 }
 

@@ -2,6 +2,7 @@ package redisx
 
 import (
 	_ "embed" // the scripts
+	"regexp"
 	"strings"
 
 	"flashsale/redisx/pipeline"
@@ -10,8 +11,10 @@ import (
 // How the scripts are put together. A part is Lua that is no script by itself: it stands in front of the
 // scripts that use it, and they share its local names. Each part begins with a list of these names.
 var (
-	orderScript       = script(cartRules, lazyStates, orderFinalLua, orderLua)
-	heldOrderScript   = script(cartRules, lazyStates, EventLua, orderHeldLua, orderLua)
+	orderScript       = script(cartRules, lazyStates, orderFinalLua, unruled(orderLua))
+	heldOrderScript   = script(cartRules, lazyStates, EventLua, orderHeldLua, unruled(orderLua))
+	ruledScript       = script(cartRules, lazyStates, orderFinalLua, orderRulesLua, orderLua)
+	heldRuledScript   = script(cartRules, lazyStates, EventLua, orderHeldLua, orderRulesLua, orderLua)
 	cartCheckScript   = script(cartRules, cartCheckLua)
 	stateChangeScript = script(StatesLua, stateChangeLua)
 	restockScript     = script(restockLua)
@@ -54,6 +57,8 @@ var (
 	orderFinalLua string
 	//go:embed order_held.lua
 	orderHeldLua string
+	//go:embed order_rules.lua
+	orderRulesLua string
 )
 
 // The scripts.
@@ -89,5 +94,11 @@ var (
 	//go:embed transfer_repair.lua
 	transferRepairLua string
 )
+
+// ruledLines are the lines of order.lua that only a sale with rules needs: others must not pay for them.
+var ruledLines = regexp.MustCompile(`(?m)^.* -- with rules\n`)
+
+// unruled is order.lua without these lines.
+func unruled(lua string) string { return ruledLines.ReplaceAllString(lua, "") }
 
 func script(parts ...string) *pipeline.Script { return pipeline.NewScript(strings.Join(parts, "")) }

@@ -1,4 +1,4 @@
--- Ends an order: a held one for its buyer or for root, a paid one for root. With rules.lua in front; KEYS as
+-- Ends an order: a held one for its buyer or for root, a paid one for root. With shared.lua in front; KEYS as
 -- there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers

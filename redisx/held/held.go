@@ -78,7 +78,7 @@ func (o *Orders) Run(ctx context.Context) error {
 	return nil
 }
 
-// do runs a script on the slice of a user. more are KEYS behind those of rules.lua.
+// do runs a script on the slice of a user. more are KEYS behind those of shared.lua.
 func (o *Orders) do(script *pipeline.Script, reply any, user uint32, more []string, args ...string) error {
 	slice := o.cfg.SliceOf(user)
 	k := o.cfg.KeysOf(o.sale, slice)
@@ -86,9 +86,9 @@ func (o *Orders) do(script *pipeline.Script, reply any, user uint32, more []stri
 	return o.conns[slice].Do(script.Call(reply, keys, args...))
 }
 
-// keysOf are the KEYS of rules.lua.
+// keysOf are the KEYS of shared.lua.
 func keysOf(k redisx.Keys, order string) []string {
-	return []string{order, k.Stock, k.Holds, k.Released, k.Payments, k.Refunds, k.Events, k.Log, k.Gate}
+	return []string{order, k.Stock, k.Holds, k.Released, k.Payments, k.Refunds, k.Events, k.Log, k.Gate, k.Used}
 }
 
 func (id ID) args(more ...string) []string {

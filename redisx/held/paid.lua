@@ -1,7 +1,7 @@
 -- Notes that a payment was made: the order is paid. If it was released meanwhile it is sold again, if that can
--- be; else the money is due to be given back. With rules.lua in front; KEYS as there, and
+-- be; else the money is due to be given back. With shared.lua in front; KEYS as there, and
 --
--- KEYS[10] the event of the provider: string, empty
+-- KEYS[11] the event of the provider: string, empty
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  the payment's id: string without spaces
 -- ARGV[4]  amount that was paid: integer >= 0, in minor units
@@ -13,7 +13,7 @@
 --         2  the payment is due to be given back
 --         3  there was no such order: nothing is changed
 --         4  Redis does not hold the sale: nothing is changed
-local seen, user, number, payment, paid = KEYS[10], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local seen, user, number, payment, paid = KEYS[11], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local PAID, BEFORE, REFUND, NONE, NO_SALE = 0, 1, 2, 3, 4
 
 if call('EXISTS', stock) == 0 then return NO_SALE end
@@ -31,8 +31,9 @@ local reason = paid ~= price and 'amount' or known == 'void' and live and 'ended
   o.state == 'paid' and 'twice' or o.state ~= 'released' and not live and o.state or nil
 if not reason and not live then -- the hold was over: once more at the price of then
   reason = value and 'other order' or call('EXISTS', gate) == 0 and 'closed' or
-    not take(o.items) and 'sold out' or nil
+    isUsed(o) and 'rule' or not take(o.items) and 'sold out' or nil
   if not reason then
+    useAgain(o)
     call('HINCRBY', stock, 'orders', 1)
     call('HDEL', released, user .. '-' .. ARGV[2])
   end

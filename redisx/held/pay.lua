@@ -1,4 +1,4 @@
--- Begins a payment for a held order. The hold is extended once, when its first payment begins. With rules.lua
+-- Begins a payment for a held order. The hold is extended once, when its first payment begins. With shared.lua
 -- in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers

@@ -1,4 +1,4 @@
--- Notes that a payment was given back. With rules.lua in front; KEYS as there.
+-- Notes that a payment was given back. With shared.lua in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  the payment's id: string

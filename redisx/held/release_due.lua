@@ -1,5 +1,5 @@
 -- Releases orders of a slice whose hold is over: their pieces go back and their users may order again. With
--- rules.lua in front; KEYS as there, but KEYS[1] and KEYS[9] are not used. The keys of the orders follow from
+-- shared.lua in front; KEYS as there, but KEYS[1] and KEYS[9] are not used. The keys of the orders follow from
 -- the sorted set in the same step, so they are not among KEYS; they have the hash tag of the slice.
 --
 -- ARGV[1]  begin of the key of an order, ARGV[2] its end, the hash tag of the slice: strings

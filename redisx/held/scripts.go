@@ -7,10 +7,10 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// rulesLua stands in front of each script.
+// sharedLua stands in front of each script.
 //
-//go:embed rules.lua
-var rulesLua string
+//go:embed shared.lua
+var sharedLua string
 
 var (
 	//go:embed release_due.lua
@@ -40,4 +40,6 @@ var (
 		shrinkScript, refundedScript}
 )
 
-func script(lua string) *pipeline.Script { return pipeline.NewScript(redisx.EventLua + rulesLua + lua) }
+func script(lua string) *pipeline.Script {
+	return pipeline.NewScript(redisx.EventLua + sharedLua + lua)
+}

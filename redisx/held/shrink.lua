@@ -1,4 +1,4 @@
--- Takes pieces out of an order, for root. With rules.lua in front; KEYS as there.
+-- Takes pieces out of an order, for root. With shared.lua in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  who: string

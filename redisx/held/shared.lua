@@ -13,7 +13,9 @@
 -- KEYS[7]  the stream of events, see ../event.lua
 -- KEYS[8]  the log of the sale: stream
 -- KEYS[9]  the gate, which is there while the sale is open
+-- KEYS[10] what orders have used, see ../order_rules.lua: hash
 local order, stock, holds, released, payments, refunds, events, log, gate = unpack(KEYS, 1, 9)
+local used = KEYS[10]
 local call = redis.call
 
 -- clock returns the time of Redis in Unix ms, as a text.
@@ -65,9 +67,42 @@ end
 
 local function keep(o) call('HSET', released, o.user .. '-' .. o.number, text(o)) end
 
+-- usesOf returns the fields of used that an order has filled, or would fill again, each with its count.
+local function usesOf(o)
+  local household, coupon = string.match(call('HGET', used, 'u:' .. o.user .. '-' .. o.number) or '|', '^([^|]*)|(.*)$')
+  local uses = {}
+  if household ~= '' then uses['h:' .. household] = 'households' end
+  if coupon ~= '' then uses['c:' .. coupon] = 'coupons' end
+  return uses
+end
+
+-- isUsed reports whether other orders have used what a released order has.
+local function isUsed(o)
+  for field in pairs(usesOf(o)) do
+    if call('HEXISTS', used, field) == 1 then return true end
+  end
+  return false
+end
+
+-- useAgain notes that a released order uses again what it has.
+local function useAgain(o)
+  for field, count in pairs(usesOf(o)) do
+    call('HSET', used, field, o.user .. '-' .. o.number)
+    call('HINCRBY', used, count, 1)
+  end
+end
+
+-- giveUp lets others use what an order has.
+local function giveUp(o)
+  for field, count in pairs(usesOf(o)) do
+    call('HINCRBY', used, count, -call('HDEL', used, field))
+  end
+end
+
 -- release ends an order that holds pieces or has them: they go back, and the user may order again.
 local function release(key, o, state, at, reason)
   move(o.items, 1)
+  giveUp(o)
   call('HINCRBY', stock, 'orders', -1)
   if o.state ~= 'paid' then call('HINCRBY', stock, 'held', -piecesOf(o.items)) end
   change(o, state, at, 'items', o.items, 'reason', reason)
