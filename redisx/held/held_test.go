@@ -35,6 +35,51 @@ func (s *stand) pay(id ID, payment string) {
 	}
 }
 
+// What an order has used is free again when it is released, and used again when it is paid late.
+func TestReleasedOrderGivesUp(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		cfg.Rules = true
+		s := newStand(t, cfg, 9, 9)
+		terms := redisx.Terms{Household: "smith", Coupon: []byte("AB-1")}
+		under := func(what string, user uint32, want error) ID {
+			t.Helper()
+			id, err := s.placeUnder(terms, user, one)
+			s.wantError(what, err, want)
+			return id
+		}
+		used := func(want string) {
+			t.Helper()
+			households, coupons, err := s.sale.Used()
+			testkit.Must(t, err)
+			var holder string
+			s.raw(&holder, "HGET", s.keys.Used, "c:AB-1")
+			s.want("used", fmt.Sprint(households, coupons, " ", holder), want)
+		}
+		first := under("first", 2, nil)
+		under("another", 3, redisx.ErrHousehold)
+		used("1 1 2-0")
+		s.pay(first, "p1")
+		s.expire(2)
+		used("0 0 ")
+		s.want("late", s.receipt(first, "e1", "p1", 10), SettledPaid)
+		used("1 1 2-0")
+		under("another, after the late payment", 3, redisx.ErrHousehold)
+		_, _, err := s.orders.Cancel(first, "ann", "returned")
+		testkit.Must(t, err)
+		second := under("another, after the return", 3, nil)
+		used("1 1 3-0")
+		s.pay(second, "p2")
+		s.expire(3)
+		third := under("the first user again", 2, nil)
+		s.want("number", third, ID{2, 1})
+		s.want("late, but used", s.receipt(second, "e2", "p2", 10), SettledRefund)
+		used("1 1 2-1")
+		if got := s.events()[len(s.events())-1]; got != "3-0 4 refund_due (rule)" {
+			t.Errorf("the last event is %s", got)
+		}
+	})
+}
+
 // Each line plays a story with an order of two pieces of food 1 and one of food 2, of which there are four and
 // two, and tells the outcome, the order of user 2, all events, the stock and the refunds afterwards.
 func TestStories(t *testing.T) {

@@ -74,6 +74,10 @@ func (s *stand) buy(user uint32, items []redisx.Item) error {
 }
 
 func (s *stand) place(user uint32, items []redisx.Item) (ID, error) {
+	return s.placeUnder(redisx.Terms{}, user, items...)
+}
+
+func (s *stand) placeUnder(terms redisx.Terms, user uint32, items ...redisx.Item) (ID, error) {
 	s.carts++
 	cart := fmt.Appendf(nil, "cart%012d", s.carts)
 	for _, item := range items {
@@ -82,7 +86,7 @@ func (s *stand) place(user uint32, items []redisx.Item) (ID, error) {
 		testkit.Must(s, <-done.done)
 	}
 	done := &placed{done: make(chan error, 1)}
-	s.sale.PlaceOrder(user, cart, nil, done)
+	s.sale.PlaceOrderUnder(terms, user, cart, nil, false, done)
 	err := <-done.done
 	return ID{user, done.number}, err
 }
