@@ -1,0 +1,95 @@
+package rules
+
+import (
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Source is the text of the main file, which comes first, and of the files that it names.
+type Source struct{ Files []File }
+
+// File is a file by the name that faults tell.
+type File struct{ Name, Text string }
+
+// Read reads the main file and the files that it names, which stand beside it. It checks nothing else.
+func Read(name string) (*Source, error) {
+	s := &Source{}
+	if err := s.add(name); err != nil {
+		return nil, err
+	}
+	r := csv.NewReader(strings.NewReader(s.Files[0].Text))
+	r.Comment, r.FieldsPerRecord, r.TrimLeadingSpace = '#', -1, true
+	for {
+		fields, err := r.Read()
+		if err != nil { // the end, or a fault that Parse tells
+			return s, nil
+		}
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == fields[0] })
+		if i < 0 || !strings.HasSuffix(kinds[i].fields, "file") || len(fields) <= kinds[i].least {
+			continue
+		}
+		file := s.path(strings.TrimSpace(fields[kinds[i].least]))
+		if _, there := s.text(file); there {
+			continue
+		}
+		if err := s.add(file); err != nil {
+			line, _ := r.FieldPos(0)
+			return nil, place{name, line}.fault(err)
+		}
+	}
+}
+
+// add reads a file, within BytesMax of all files.
+func (s *Source) add(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("cannot read the rules: %w", err)
+	}
+	defer file.Close()
+	room := int64(BytesMax)
+	for _, other := range s.Files {
+		room -= int64(len(other.Text))
+	}
+	text, err := io.ReadAll(io.LimitReader(file, room+1))
+	if err != nil {
+		return fmt.Errorf("cannot read the rules: %w", err)
+	}
+	if int64(len(text)) > room {
+		return fmt.Errorf("the rules have more than %d bytes", BytesMax)
+	}
+	s.Files = append(s.Files, File{name, string(text)})
+	return nil
+}
+
+// path is the name of a file that the main file names.
+func (s *Source) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(s.Files[0].Name), name)
+}
+
+func (s *Source) text(name string) (text string, there bool) {
+	for _, file := range s.Files {
+		if file.Name == name {
+			return file.Text, true
+		}
+	}
+	return "", false
+}
+
+// version is 16 hex digits of a hash over all files: servers of one sale should have the same.
+func (s *Source) version() string {
+	hash := sha256.New()
+	for _, file := range s.Files {
+		fmt.Fprintf(hash, "%d:%s", len(file.Text), file.Text)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
