@@ -28,6 +28,7 @@ import (
 	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/presence"
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/rules"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
@@ -88,7 +89,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
+		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil), Rules(new(rules.Rules)),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
 	} {
 		table = append(table, join(s.Server)...)

@@ -101,6 +101,14 @@ var (
 	errLedgerBehind      = newFailure(409, "LEDGER_BEHIND", "仍有订单未写入账本，请稍后再试")
 	errBadRows           = newFailure(400, "INVALID_ROWS", "rows 须为 orders 或 items")
 	errTooManyOrders     = newFailure(413, "TOO_MANY_ORDERS", "订单过多，无法排序；请缩小范围或使用 flashsale sale export")
+	errRuleLimit         = newFailure(403, "RULE_LIMIT", "超过每人限购数量")
+	errRuleEarly         = newFailure(403, "RULE_TOO_EARLY", "您的购买时间未到")
+	errRuleLate          = newFailure(403, "RULE_TOO_LATE", "您的购买时间已过")
+	errRuleList          = newFailure(403, "RULE_NOT_LISTED", "您不在可购买名单中")
+	errRuleHousehold     = newFailure(403, "RULE_HOUSEHOLD", "同户的其他用户已下单")
+	errCouponNeeded      = newFailure(403, "COUPON_NEEDED", "需要优惠码")
+	errCouponUnknown     = newFailure(403, "COUPON_UNKNOWN", "优惠码不存在")
+	errCouponUsed        = newFailure(403, "COUPON_USED", "优惠码已使用")
 	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
 	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
@@ -149,6 +157,8 @@ var failures = []*failure{
 	errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
 	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
+	errRuleLimit, errRuleEarly, errRuleLate, errRuleList, errRuleHousehold, errCouponNeeded, errCouponUnknown,
+	errCouponUsed,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
@@ -205,6 +215,13 @@ var outcomes = []struct {
 	{turnover.ErrNotClosed, errNotClosed},
 	{turnover.ErrLedgerBehind, errLedgerBehind},
 	{turnover.ErrOverAlready, errClosesInPast},
+	{redisx.ErrTooMany, errRuleLimit},
+	{redisx.ErrTooEarly, errRuleEarly},
+	{redisx.ErrTooLate, errRuleLate},
+	{redisx.ErrNotListed, errRuleList},
+	{redisx.ErrHousehold, errRuleHousehold},
+	{redisx.ErrCouponNeeded, errCouponNeeded},
+	{redisx.ErrCouponUsed, errCouponUsed},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 	{threads.ErrNoUser, errUserNotFound},

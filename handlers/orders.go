@@ -19,14 +19,9 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 	if s.isRefused(ctx, limits.Order, who) {
 		return
 	}
-	members := [1]member{{name: "cart_id"}}
-	if f := readContestBody(ctx.PostBody(), members[:]); f != nil {
+	id, coupon, f := s.orderBody(ctx)
+	if f != nil {
 		reply(ctx, f)
-		return
-	}
-	id, ok := members[0].string()
-	if !ok {
-		reply(ctx, errMalformedJSON)
 		return
 	}
 	cart, f := s.cart(c.user, id)
@@ -40,8 +35,13 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	s.record(ctx, limits.Order, who, 1)
+	naming := hasQuery(ctx) && wantsDetails(ctx)
+	if s.rules != nil {
+		s.placeUnder(ctx, c, cart, coupon, key, naming)
+		return
+	}
 	then := c.later(ctx, (*Server).placed)
-	if hasQuery(ctx) && wantsDetails(ctx) {
+	if naming {
 		s.cfg.Sale.PlaceOrderNaming(c.user, cart, key, then)
 	} else {
 		s.cfg.Sale.PlaceOrder(c.user, cart, key, then)
@@ -53,6 +53,10 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	if lacking, named := err.(*redisx.OutOfStock); named { // it does not allocate, as errors.As does
 		s.demand.Refused(lacking.Lacks)
 		replyLacking(ctx, lacking)
+		return
+	}
+	if refusal, named := err.(*redisx.Refusal); named {
+		s.replyRule(ctx, user, refusal)
 		return
 	}
 	if err != nil {

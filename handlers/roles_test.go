@@ -175,6 +175,7 @@ var roleOf = map[string]operators.Role{
 	"GET /admin/log": operators.Viewer, "GET /admin/orders": operators.Viewer,
 	"GET /admin/sales": operators.Viewer, "GET /admin/orders/:id": operators.Viewer,
 	"GET /admin/sums":      operators.Viewer,
+	"GET /admin/rules":     operators.Viewer,
 	"GET /admin/sale/next": operators.Viewer, "POST /admin/sale/next": operators.Admin,
 	"GET /admin/users": operators.Admin, "PUT /admin/users/:user/password": operators.Admin,
 	"DELETE /admin/users/:user":            operators.Admin,

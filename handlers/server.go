@@ -23,6 +23,7 @@ import (
 	"flashsale/internal/rooms/demand"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/operators"
+	"flashsale/internal/rooms/rules"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
@@ -117,6 +118,7 @@ type Server struct {
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
 	demand    *demand.Demand
+	rules     *rules.Rules
 
 	hitsByCall *traffic.Counters // by route and class of status, see count
 	hitsByFood *traffic.Counters // pieces that were added to carts

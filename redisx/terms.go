@@ -47,11 +47,20 @@ func (t *Terms) append(dst, idempotencyKey []byte) []byte {
 	return append(dst, idempotencyKey...)
 }
 
-// Ruled is an Outcome of an order that wants to know which food a rule refuses. It is told before Done.
-type Ruled interface{ Refused(food int64) }
+// Refusal is one of these outcomes with its food.
+type Refusal struct {
+	Rule error
+	Food int64 // 0 where no food is meant
+}
 
-// PlaceOrderUnder is PlaceOrder under terms; naming makes it PlaceOrderNaming. The Config must have Rules.
-// More outcomes: those of this file.
+// Error is that of the rule.
+func (r *Refusal) Error() string { return r.Rule.Error() }
+
+// Unwrap is the rule.
+func (r *Refusal) Unwrap() error { return r.Rule }
+
+// PlaceOrderUnder is PlaceOrder under terms, for a Config with Rules; naming makes it PlaceOrderNaming. It has
+// more outcomes: those of this file, with naming as a *Refusal.
 func (s *Sale) PlaceOrderUnder(terms Terms, user uint32, cart, idempotencyKey []byte, naming bool, then Outcome) {
 	s.place(user, cart, idempotencyKey, terms, naming, then)
 }
@@ -62,8 +71,8 @@ func (p *placement) refused(rule int64) error {
 	if number == 0 {
 		return pipeline.UnknownCode("order_rules.lua", number)
 	}
-	if ruled, ok := p.then.(Ruled); ok {
-		ruled.Refused(food)
+	if p.naming {
+		return &Refusal{refusals[number], food}
 	}
 	return refusals[number]
 }

@@ -1,32 +1,24 @@
 package redisx
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
-// termed is an outcome that also gets the food of a refusal.
-type termed struct {
-	food int64
-	done outcome
-}
-
-func (o *termed) Refused(food int64) { o.food = food }
-func (o *termed) Done(err error)     { o.done <- err }
-
 // placeUnder orders the cart under terms, and returns the food that a rule refuses.
 func (s *Sale) placeUnder(terms Terms, user uint32, cart []byte, key string) (food int64, err error) {
-	done := &termed{done: make(outcome, 1)}
-	looptest.On(s.cfg.Loop, func() { s.PlaceOrderUnder(terms, user, cart, []byte(key), false, done) })
-	err = <-done.done
-	return done.food, err
+	err = s.await(func(then Outcome) { s.PlaceOrderUnder(terms, user, cart, []byte(key), true, then) })
+	if refusal, ok := err.(*Refusal); ok {
+		return refusal.Food, refusal.Rule
+	}
+	return 0, err
 }
 
 // Each line is an order of user 2 from a cart: its terms, what was used before, its outcome with the food, and
@@ -85,7 +77,7 @@ func TestTerms(t *testing.T) {
 				}
 				tc.terms.Foods = times.Replace(tc.terms.Foods)
 				food, err := s.placeUnder(tc.terms, 2, cart, "k")
-				if err != tc.want || food != tc.food {
+				if !errors.Is(err, tc.want) || tc.want == nil && err != nil || food != tc.food {
 					t.Errorf("%v of food %d, want %v of %d", err, food, tc.want, tc.food)
 				}
 				if got := fieldsOf(t, cfg, used); got != tc.usedAfter {

@@ -3,7 +3,10 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+
+	"golang.org/x/sys/unix"
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/serve/listener"
@@ -15,6 +18,7 @@ import (
 const (
 	catalogFile = "catalog"
 	figuresFile = "figures"
+	roomPrefix  = "room " // of the long result of a room
 )
 
 // handover is the part of an opening that a worker gets as a value. It gets the catalogue and the figures as
@@ -33,26 +37,55 @@ type handover struct {
 	Rooms map[string]json.RawMessage // the results of room.read, by room name
 }
 
-// pack makes the handover to all workers. The caller closes the file of the catalogue.
+// longResult is a result of room.read that is too long for a value: workers get it as a file, see takeLong.
+type longResult interface{ Bytes() []byte }
+
+// pack makes the handover to all workers. The caller closes its ownFiles.
 func (o *opening) pack() (supervise.Handover, error) {
 	file, err := o.catalog.File()
 	if err != nil {
 		return nil, err
 	}
+	files := map[string]*os.File{catalogFile: file, figuresFile: o.figures}
 	value := o.handover
 	value.Rooms = map[string]json.RawMessage{}
 	for name, read := range o.rooms {
-		if value.Rooms[name], err = json.Marshal(read); err != nil {
+		if long, ok := read.(longResult); ok {
+			files[roomPrefix+name], err = memoryFile(name, long.Bytes())
+		} else {
+			value.Rooms[name], err = json.Marshal(read)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	files := map[string]*os.File{catalogFile: file, figuresFile: o.figures}
 	parcel := supervise.Parcel{Value: value, Files: files}
 	return supervise.Handover{saleRole: parcel, pushRole: parcel}, nil
 }
 
-// catalogFiles are the catalogues in a handover.
-func catalogFiles(h supervise.Handover) []*os.File { return []*os.File{h[saleRole].Files[catalogFile]} }
+// memoryFile makes a file in memory.
+func memoryFile(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a file in memory: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	if _, err := file.Write(content); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("cannot write a file in memory: %w", err)
+	}
+	return file, nil
+}
+
+// ownFiles are the files that were made for a handover.
+func ownFiles(h supervise.Handover) (list []*os.File) {
+	for name, file := range h[saleRole].Files {
+		if name != figuresFile {
+			list = append(list, file)
+		}
+	}
+	return list
+}
 
 // unpack returns what pack has handed over.
 func unpack(w *supervise.Worker) (*opening, error) {
@@ -73,4 +106,18 @@ func (h *handover) take(name string, v any) error {
 		return fmt.Errorf("cannot take over what the room %s has read: %w", name, err)
 	}
 	return nil
+}
+
+// takeLong returns the long result of the room of this name, nil for none.
+func (w *worker) takeLong(name string) ([]byte, error) {
+	file := w.inherited.Files[roomPrefix+name]
+	if file == nil {
+		return nil, nil
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("cannot take over what the room %s has read: %w", name, err)
+	}
+	return io.ReadAll(io.NewSectionReader(file, 0, info.Size())) // all workers share the place in the file
 }

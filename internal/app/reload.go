@@ -25,6 +25,9 @@ func (s *supervisor) reloads() []reload {
 		if r.again != nil && r.again(s.cfg) {
 			list = append(list, reload{r.readAs, func(_ context.Context, next *opening) (func(), error) {
 				value, err := r.read(s.cfg)
+				if err == nil && r.fits != nil {
+					err = r.fits(next, value)
+				}
 				if err == nil {
 					next.rooms[r.name] = value
 				}
@@ -67,21 +70,21 @@ func (s *supervisor) reload(ctx context.Context) {
 	slog.Info("all workers are replaced", taken...)
 }
 
-// replaceWorkers starts new workers that serve next. The old catalogue files are closed only after a
-// success: a worker that was not replaced may restart with them.
+// replaceWorkers starts new workers that serve next. The old files are closed only after a success: a
+// worker that was not replaced may restart with them.
 func (s *supervisor) replaceWorkers(ctx context.Context, next *opening) error {
 	packed, err := next.pack()
 	if err != nil {
 		return err
 	}
 	if err := s.processes.Roll(ctx, packed); err != nil {
-		s.catalogs = append(s.catalogs, catalogFiles(packed)...)
+		s.handedOver = append(s.handedOver, ownFiles(packed)...)
 		return err
 	}
-	for _, old := range s.catalogs {
+	for _, old := range s.handedOver {
 		old.Close()
 	}
-	s.catalogs = catalogFiles(packed)
+	s.handedOver = ownFiles(packed)
 	s.sale.Store(next)
 	return nil
 }

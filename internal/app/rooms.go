@@ -13,7 +13,7 @@ import (
 // rooms are all rooms. In a process they start in this order and stop in the reverse order.
 var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRoom, liveRoom, sessionsRoom,
 	accountsRoom, presenceRoom, threadsRoom, pushRoom, imagesRoom, demandRoom, nextRoom, pageRoom,
-	operatorsRoom}
+	operatorsRoom, rulesRoom}
 
 // A room is a feature beside the sale, off the order path. It may have a part in the supervisor and a part
 // in each worker. To add a room: its package in internal/rooms, its calls in handlers/<room>.go, its flags
@@ -27,7 +27,8 @@ type room struct {
 	// result as JSON: see handover.take.
 	read   func(*config.Config) (any, error)
 	again  func(*config.Config) bool
-	readAs string // the name of the result in the log of SIGHUP
+	fits   func(o *opening, read any) error // reports a fault of what was read, for these users and foods
+	readAs string                           // the name of the result in the log of SIGHUP
 
 	keep  func(*supervisor, context.Context) (part, error)
 	serve func(*worker) (part, error)
@@ -62,6 +63,18 @@ func readRooms(cfg *config.Config) (values map[string]any, err error) {
 		}
 	}
 	return values, nil
+}
+
+// fits reports a fault of what rooms have read.
+func (o *opening) fits() error {
+	for _, r := range rooms {
+		if r.fits != nil {
+			if err := r.fits(o, o.rooms[r.name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // keepRooms makes the supervisor's parts of the rooms.

@@ -39,7 +39,7 @@ type supervisor struct {
 	sale       atomic.Pointer[opening] // what the workers serve; never changed, only replaced
 	follower   *redisx.Follower
 	successors chan *redisx.Marker // the next sale, to take over
-	catalogs   []*os.File          // files that a worker may restart with
+	handedOver []*os.File          // files that a worker may restart with
 
 	opsListener net.Listener // nil without -ops
 	metrics     *ops.Server  // nil without -ops
@@ -201,7 +201,7 @@ func (s *supervisor) open(ctx context.Context, read map[string]any) (workers sup
 	if workers, err = sale.pack(); err != nil {
 		return nil, err
 	}
-	s.catalogs = catalogFiles(workers)
+	s.handedOver = ownFiles(workers)
 	if s.opsListener != nil {
 		s.metrics = s.newOps()
 	}

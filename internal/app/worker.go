@@ -113,7 +113,7 @@ func (w *worker) open() error {
 	}
 	redis := w.Redis
 	redis.Quiet, redis.Figures = w.inherited.Slot > 0, w.count
-	redis.Registered = w.cfg.Registered()
+	redis.Registered, redis.Rules = w.cfg.Registered(), w.cfg.Rules != ""
 	if encryption == nil {
 		if w.loop, err = eventloop.New(); err != nil {
 			return err

@@ -23,6 +23,7 @@ type Config struct {
 	tokenFlags
 	operatorFlags
 	saleFlags
+	rulesFlags
 	ledgerFlags
 	repeatsFlags
 	blocklistFlags
@@ -79,6 +80,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.ledgerFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)
 	c.blocklistFlags.add(c.flags)
+	c.rulesFlags.add(c.flags)
 	c.opsFlags.add(c.flags)
 	c.trafficFlags.add(c.flags)
 	c.pageFlags.add(c.flags)

@@ -11,12 +11,11 @@ import (
 func (p *parser) finish() (*Set, error) {
 	s := p.set
 	ruled := len(s.limits)+len(s.windows)+len(s.households) > 0
-	first := place{p.source.Files[0].Name, 1}
 	switch {
 	case p.none && (ruled || len(s.groups) > 0):
-		return nil, first.fault(errors.New("none stands beside other lines"))
+		return nil, p.fault(errors.New("none stands beside other lines"))
 	case !p.none && !ruled: // a file that was emptied by accident must not switch the rules off
-		return nil, first.fault(errors.New("there are no limits, windows or households; write none for no rules"))
+		return nil, p.fault(errors.New("there are no limits, windows or households; write none for no rules"))
 	}
 	if err := p.checkGroups(); err != nil {
 		return nil, err
@@ -29,6 +28,9 @@ func (p *parser) finish() (*Set, error) {
 	}
 	return s, p.makeTerms()
 }
+
+// fault is for the main file as a whole.
+func (p *parser) fault(err error) error { return place{p.source.Files[0].Name, 1}.fault(err) }
 
 // checkGroups refuses a limit or a window of a group that nobody can be in: its name may be a typing error.
 func (p *parser) checkGroups() error {
@@ -96,15 +98,14 @@ func (p *parser) makeTerms() error {
 			}
 		}
 		if len(s.terms) > SetsMax {
-			return place{p.source.Files[0].Name, 1}.fault(fmt.Errorf("users are in more than %d different sets of groups",
-				SetsMax))
+			return p.fault(fmt.Errorf("users are in more than %d different sets of groups", SetsMax))
 		}
 	}
 	for groups := range s.terms {
 		text := s.termsOf(groups)
 		if len(text) > TermsMax {
-			return place{p.source.Files[0].Name, 1}.fault(fmt.Errorf("the rules of one user take %d bytes, more than %d: "+
-				"use fewer foods or windows", len(text), TermsMax))
+			return p.fault(fmt.Errorf("the rules of one user take %d bytes, more than %d: use fewer foods or windows",
+				len(text), TermsMax))
 		}
 		s.terms[groups] = text
 	}

@@ -29,8 +29,8 @@ type kind struct {
 	read         func(p *parser, fields []string) error
 }
 
-// kinds are all kinds. A food is its id or *, a group is its name or everyone, a user is an id or a name, times
-// are RFC 3339 or empty, files stand beside the main file.
+// kinds are all kinds. A food is its id or *, a group is its name or everyone, a user is an id or a name,
+// times are RFC 3339 or empty, files stand beside the main file.
 var kinds = []kind{
 	{"limit", "food,pieces,group", 2, 3, (*parser).limit},
 	{"window", "food,group,from,until", 2, 4, (*parser).window},
@@ -45,8 +45,8 @@ var kinds = []kind{
 
 // Parse reads rules. It refuses all of them for one fault, and names its file and line.
 func Parse(source *Source, with Context) (*Set, error) {
-	p := &parser{source: source, with: with, set: &Set{Version: source.version(), codes: codes{seed: maphash.MakeSeed()}},
-		groups: map[string]int{}, houses: map[string]int32{}}
+	set := &Set{Version: source.version(), codes: codes{seed: maphash.MakeSeed()}}
+	p := &parser{source: source, with: with, set: set, groups: map[string]int{}, houses: map[string]int32{}}
 	if err := p.file(source.Files[0].Name, p.line); err != nil {
 		return nil, err
 	}
@@ -322,8 +322,8 @@ func (p *parser) household(f []string) error {
 
 // oneSlice refuses what one script cannot check in several slices.
 func (p *parser) oneSlice(what string) error {
-	return fmt.Errorf("%s need a sale of one slice, and this one has %d (-slices): the users of a sale with slices "+
-		"are spread over several Redis, which cannot decide together", what, p.with.Slices)
+	return fmt.Errorf("%s need a sale of one slice, and this one has %d (-slices): the users of a sale with "+
+		"slices are spread over several Redis, which cannot decide together", what, p.with.Slices)
 }
 
 func (p *parser) householdFile(f []string) error {

@@ -1,7 +1,7 @@
 // Package rules holds the rules of a purchase: how many pieces of a food a user may have, when a group of
-// users may buy it, households that have one order together, and coupons. They come from a file (parse.go). A
-// Rules decides nothing itself: it turns a user and a coupon into the terms that redisx/order_rules.lua checks
-// in the step that places the order. It never waits for Redis. For does not allocate.
+// users may buy it, households that have one order together, and coupons. They come from a file (parse.go).
+// A Rules decides nothing itself: it turns a user and a coupon into the terms that redisx/order_rules.lua
+// checks in the step that places the order. It never waits for Redis. For does not allocate.
 package rules
 
 import (

@@ -117,7 +117,8 @@ func TestView(t *testing.T) {
 
 // A limit of the user's groups counts more than that of everyone, also where it is lower.
 func TestLimitOfGroup(t *testing.T) {
-	set, err := parse(t, "limit,*,3\nlimit,*,1,resellers\nlimit,*,2,vip\nmember,resellers,2\nmember,resellers,3\nmember,vip,3\n")
+	set, err := parse(t, "limit,*,3\nlimit,*,1,resellers\nlimit,*,2,vip\n"+
+		"member,resellers,2\nmember,resellers,3\nmember,vip,3\n")
 	testkit.Must(t, err)
 	for user, want := range map[uint32]string{1: ";*:3:", 2: ";*:1:", 3: ";*:2:"} {
 		if terms, _ := New(set).For(user, nil, nil); terms.Foods != want {
@@ -128,9 +129,12 @@ func TestLimitOfGroup(t *testing.T) {
 
 func TestUnion(t *testing.T) {
 	for name, tc := range map[string]struct{ lines, want string }{
-		"overlap": {"window,*,,2026-01-01T00:00:00Z,2026-01-03T00:00:00Z\nwindow,*,,2026-01-02T00:00:00Z,2026-01-04T00:00:00Z\n",
+		"overlap": {"window,*,,2026-01-01T00:00:00Z,2026-01-03T00:00:00Z\n" +
+			"window,*,,2026-01-02T00:00:00Z,2026-01-04T00:00:00Z\n",
 			";*::1767225600000-1767484800000"},
-		"within":   {"window,*,,,2026-01-03T00:00:00Z\nwindow,*,,2026-01-01T00:00:00Z,2026-01-02T00:00:00Z\n", ";*::-1767398400000"},
+		"within": {"window,*,,,2026-01-03T00:00:00Z\n" +
+			"window,*,,2026-01-01T00:00:00Z,2026-01-02T00:00:00Z\n",
+			";*::-1767398400000"},
 		"any time": {"window,*,\nwindow,*,,2026-01-01T00:00:00Z,2026-01-02T00:00:00Z\n", ""},
 	} {
 		set, err := parse(t, tc.lines)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,21 @@ import (
 
 // Source is the text of the main file, which comes first, and of the files that it names.
 type Source struct{ Files []File }
+
+// Bytes is the source for Unpack.
+func (s *Source) Bytes() []byte {
+	packed, _ := json.Marshal(s) // texts can always be written
+	return packed
+}
+
+// Unpack is the reverse of Bytes.
+func Unpack(packed []byte) (*Source, error) {
+	s := &Source{}
+	if err := json.Unmarshal(packed, s); err != nil {
+		return nil, fmt.Errorf("cannot read packed rules: %w", err)
+	}
+	return s, nil
+}
 
 // File is a file by the name that faults tell.
 type File struct{ Name, Text string }

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"log/slog"
+	"math"
+	"strconv"
+
+	"flashsale/handlers"
+	"flashsale/internal/catalog"
+	"flashsale/internal/config"
+	"flashsale/internal/rooms/rules"
+	"flashsale/redisx"
+)
+
+var rulesRoom = room{
+	name:   "rules",
+	read:   readRules,
+	again:  func(cfg *config.Config) bool { return cfg.Rules != "" },
+	fits:   (*opening).fitsRules,
+	readAs: "rules",
+	serve:  (*worker).serveRules,
+}
+
+// readRules reads the files of the rules, nil without rules.
+func readRules(cfg *config.Config) (any, error) {
+	if cfg.Rules == "" {
+		return nil, nil
+	}
+	return rules.Read(cfg.Rules)
+}
+
+// fitsRules refuses rules with any fault.
+func (o *opening) fitsRules(read any) error {
+	if read == nil {
+		return nil
+	}
+	set, err := rules.Parse(read.(*rules.Source), rules.Context{
+		Foods: len(o.catalog.Foods()), User: userFinder(o.catalog), Slices: o.Redis.SliceCount()})
+	if err != nil {
+		return err
+	}
+	slog.Info("the rules of a purchase are read", "version", set.Version, "limits_and_windows", set.Lines(),
+		"groups", len(set.Groups()), "users", set.Users(), "households", set.Households(),
+		"coupons", set.Coupons())
+	return nil
+}
+
+// userFinder finds users of a catalogue, and any id of a registered user.
+func userFinder(c *catalog.Catalog) func(text string) (id uint32, ok bool) {
+	names := c.Names()
+	return func(text string) (uint32, bool) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return c.UserOf([]byte(text))
+		}
+		return uint32(id), id >= redisx.FirstRegistered || names.Name(uint32(id)) != nil
+	}
+}
+
+// serveRules serves the rules that the supervisor has checked. The catalogue may have changed since: users
+// and foods that are not there any longer cannot buy or be bought.
+func (w *worker) serveRules() (part, error) {
+	if w.cfg.Rules == "" {
+		return part{}, nil
+	}
+	packed, err := w.takeLong("rules")
+	if err != nil {
+		return part{}, err
+	}
+	source, err := rules.Unpack(packed)
+	if err != nil {
+		return part{}, err
+	}
+	set, err := w.parseRules(source)
+	if err != nil {
+		return part{}, err
+	}
+	room := rules.New(set)
+	return part{routes: handlers.Rules(room), retired: func() { go w.followPurchaseRules(room) }}, nil
+}
+
+// parseRules reads rules that were checked before.
+func (w *worker) parseRules(source *rules.Source) (*rules.Set, error) {
+	return rules.Parse(source, rules.Context{Foods: math.MaxInt32, Slices: 1,
+		User: func(text string) (uint32, bool) {
+			id, err := strconv.ParseUint(text, 10, 32)
+			if err != nil {
+				found, _ := w.catalog.UserOf([]byte(text))
+				return found, true
+			}
+			return uint32(id), true
+		}})
+}
+
+// followPurchaseRules reads the rules again in a worker that was replaced: it answers the last requests of
+// its connections by the rules of the new worker. After an error both keep the old rules.
+func (w *worker) followPurchaseRules(room *rules.Rules) {
+	source, err := rules.Read(w.cfg.Rules)
+	if err != nil {
+		return
+	}
+	if set, err := w.parseRules(source); err == nil {
+		room.Use(set)
+	}
+}
