@@ -96,7 +96,8 @@ func (r rulesCalls) showAll(ctx *fasthttp.RequestCtx, _ Call) {
 		HouseholdsUsed int           `json:"households_used"`
 		Coupons        int           `json:"coupons"`
 		CouponsUsed    int           `json:"coupons_used"`
-	}{set.Version, set.Lines(), set.Users(), set.Groups(), set.Households(), households, set.Coupons(), coupons})
+	}{set.Version, set.Lines(), set.Users(), set.Groups(), set.Households(), households, set.Coupons(),
+		coupons})
 	replyRaw(ctx, text)
 }
 

@@ -22,10 +22,11 @@ func ruledShop(tb testing.TB, network, address, text string) *shop {
 	source, err := rules.Read(name)
 	testkit.Must(tb, err)
 	s := open(tb, network, address)
-	set, err := rules.Parse(source, rules.Context{Foods: 5, Slices: 1, User: func(text string) (id uint32, ok bool) {
+	user := func(text string) (id uint32, ok bool) {
 		_, err := fmt.Sscanf(text, "user%d", &id)
 		return id, err == nil
-	}})
+	}
+	set, err := rules.Parse(source, rules.Context{Foods: 5, Slices: 1, User: user})
 	testkit.Must(tb, err)
 	cfg := s.redis
 	cfg.Rules = true
@@ -80,7 +81,8 @@ household,smith,user5
 			}{
 				{2, []int64{1, 1}, "", "RULE_LIMIT", "超过每人限购数量", `{"food_id":1,"limit":1,` + anything},
 				{2, []int64{1, 2}, "", "RULE_TOO_EARLY", "您的购买时间未到",
-					`{"food_id":2,"limit":null,"windows":[{"from":"` + at + `","until":null}],"listed":true,"coupon":false}`},
+					`{"food_id":2,"limit":null,"windows":[{"from":"` + at + `","until":null}],"listed":true,` +
+						`"coupon":false}`},
 				{2, []int64{3}, "", "RULE_TOO_LATE", "您的购买时间已过", `{"food_id":3,"limit":null,` +
 					`"windows":[{"from":null,"until":"2020-01-01T00:00:00.000Z"}],"listed":true,"coupon":false}`},
 				{2, []int64{4}, "", "RULE_NOT_LISTED", "您不在可购买名单中",
@@ -102,21 +104,25 @@ household,smith,user5
 				}
 				body := fmt.Sprintf(`{"cart_id":%q,"coupon":%q}`, cart, tc.coupon)
 				if tc.code == "" {
-					s.expect(t, tc.user, "POST", "/orders", body, 200, fmt.Sprintf(`{"id":"%s-%d"}`, s.cfg.Sale.ID(), tc.user))
+					id := fmt.Sprintf(`{"id":"%s-%d"}`, s.cfg.Sale.ID(), tc.user)
+					s.expect(t, tc.user, "POST", "/orders", body, 200, id)
 					continue
 				}
 				s.expect(t, tc.user, "POST", "/orders", body, 403, refused(tc.code, tc.message, ""))
 				s.expect(t, tc.user, "POST", "/orders?details=1", body, 403, refused(tc.code, tc.message, tc.details))
 			}
-			s.expect(t, 2, "POST", "/orders", `{"cart_id":"a","coupon":1}`, 400, refused("MALFORMED_JSON", "格式错误", ""))
-			s.expect(t, 4, "GET", "/rules", "", 200, `{"household":"smith","coupons":true,"others":{"limit":null,`+anything+
-				`,"foods":[{"food_id":1,"limit":1,`+anything+`,{"food_id":2,"limit":null,"windows":[{"from":"`+at+
+			s.expect(t, 2, "POST", "/orders", `{"cart_id":"a","coupon":1}`, 400,
+				refused("MALFORMED_JSON", "格式错误", ""))
+			s.expect(t, 4, "GET", "/rules", "", 200, `{"household":"smith","coupons":true,"others":{"limit":null,`+
+				anything+`,"foods":[{"food_id":1,"limit":1,`+anything+`,{"food_id":2,"limit":null,"windows":[{"from":"`+
+				at+
 				`","until":null}],"listed":true,"coupon":false},{"food_id":3,"limit":null,"windows":[{"from":null,`+
-				`"until":"2020-01-01T00:00:00.000Z"}],"listed":true,"coupon":false},{"food_id":4,"limit":null,"windows":null,`+
-				`"listed":false,"coupon":false},{"food_id":5,"limit":null,"windows":null,"listed":false,"coupon":true}]}`)
-			s.expect(t, 1, "GET", "/admin/rules", "", 200, fmt.Sprintf(`{"version":%q,"limits_and_windows":7,"users":3,`+
-				`"groups":[{"name":"vip","members":1,"coupons":0},{"name":"fcode","members":0,"coupons":2}],"households":1,`+
-				`"households_used":1,"coupons":2,"coupons_used":1}`, s.rules.Set().Version))
+				`"until":"2020-01-01T00:00:00.000Z"}],"listed":true,"coupon":false},{"food_id":4,"limit":null,`+
+				`"windows":null,"listed":false,"coupon":false},{"food_id":5,"limit":null,"windows":null,`+
+				`"listed":false,"coupon":true}]}`)
+			s.expect(t, 1, "GET", "/admin/rules", "", 200, fmt.Sprintf(`{"version":%q,"limits_and_windows":7,`+
+				`"users":3,"groups":[{"name":"vip","members":1,"coupons":0},{"name":"fcode","members":0,"coupons":2}],`+
+				`"households":1,"households_used":1,"coupons":2,"coupons_used":1}`, s.rules.Set().Version))
 		})
 	}
 }

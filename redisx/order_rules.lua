@@ -3,16 +3,16 @@
 -- SHARED_KEYS and defines termsOf, check and use.
 --
 -- KEYS[SHARED_KEYS] what orders have used: hash "h:household" -> order, "c:coupon" -> order, households and
---          coupons -> how many of them; with order_held.lua also "u:order" -> "household|coupon". An order is
---          "user-number", see order_held.lua
+--          coupons -> how many of them; with order_held.lua also "u:order" -> "household|coupon". An
+--          order is "user-number", see order_held.lua
 -- ARGV     of an order: its terms, a line feed, its idempotency key; "" if it has neither
 --
--- The terms of an order are "" where no rule concerns the user, else "household|coupon|;food:most:times;...":
+-- The terms of an order are "" where no rule concerns it, else "household|coupon|;food:most:times;...":
 --   household, coupon  of the order, "" for none
 --   food               its id; "*" stands for all foods that are not named
 --   most               pieces that the user may have, "" for any number
---   times              when the user may buy it: "from-until,from-until,...", Unix ms, in their order, without
---                      overlap, "" for any time; "!" never, "?" only with a coupon
+--   times              when the user may buy it: "from-until,from-until,...", Unix ms, in their order,
+--                      without overlap, "" for any time; "!" never, "?" only with a coupon
 --
 -- A refused order returns RULE + 1024 * (rule + 8 * food), with food 0 where no food is meant. rule is
 --          1  more pieces than the user may have
@@ -25,8 +25,8 @@
 SHARED_KEYS = SHARED_KEYS + 1
 local termsOf, check, use
 do
-  local RULE = 11
-  local TOO_MANY, TOO_EARLY, TOO_LATE, NOT_LISTED, COUPON_NEEDED, HOUSEHOLD, COUPON_USED = 1, 2, 3, 4, 5, 6, 7
+  local RULE, TOO_MANY, TOO_EARLY, TOO_LATE, NOT_LISTED = 11, 1, 2, 3, 4
+  local COUPON_NEEDED, HOUSEHOLD, COUPON_USED = 5, 6, 7
   local call, used = redis.call, KEYS[SHARED_KEYS]
   local function refusal(rule, food) return RULE + 1024 * (rule + 8 * (food or 0)) end
 
@@ -69,7 +69,8 @@ do
     if household ~= '' and call('HEXISTS', used, 'h:' .. household) == 1 then return refusal(HOUSEHOLD) end
     if coupon ~= '' and call('HEXISTS', used, 'c:' .. coupon) == 1 then return refusal(COUPON_USED) end
     if ends == #terms then return end
-    return broken(terms, f1, p1) or f2 ~= '' and broken(terms, f2, p2) or f3 ~= '' and broken(terms, f3, p3) or nil
+    return broken(terms, f1, p1) or f2 ~= '' and broken(terms, f2, p2) or f3 ~= '' and broken(terms, f3, p3)
+      or nil
   end
 
   -- use notes what an order has used.

@@ -141,7 +141,8 @@ func (x *slice) share(rules ...string) {
 	keys := []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}
 	args, order, ruled := rules, orderScript, ruledScript
 	if hold := x.sale.cfg.Hold; hold > 0 {
-		keys, args = append(keys, k.Holds, k.Released, k.Events), append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
+		keys = append(keys, k.Holds, k.Released, k.Events)
+		args = append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
 		order, ruled = heldOrderScript, heldRuledScript
 	}
 	if x.sale.cfg.Rules {

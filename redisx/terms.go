@@ -21,14 +21,15 @@ var (
 )
 
 // refusals are these outcomes at their numbers in order_rules.lua.
-var refusals = [...]error{nil, ErrTooMany, ErrTooEarly, ErrTooLate, ErrNotListed, ErrCouponNeeded, ErrHousehold,
-	ErrCouponUsed}
+var refusals = [...]error{nil, ErrTooMany, ErrTooEarly, ErrTooLate, ErrNotListed, ErrCouponNeeded,
+	ErrHousehold, ErrCouponUsed}
 
 const ruleCount = 8 // order_rules.lua returns the rule + ruleCount * the food
 
 var errRefused = errors.New("a rule refuses the order")
 
-// Terms are the rules that concern an order. The zero Terms concern none. Coupon is read only within the call.
+// Terms are the rules that concern an order. The zero Terms are no rules. Coupon is read only within the
+// call that gets it.
 type Terms struct {
 	Household string // of the user, "" for none
 	Coupon    []byte // that the order uses, empty for none
@@ -59,9 +60,11 @@ func (r *Refusal) Error() string { return r.Rule.Error() }
 // Unwrap is the rule.
 func (r *Refusal) Unwrap() error { return r.Rule }
 
-// PlaceOrderUnder is PlaceOrder under terms, for a Config with Rules; naming makes it PlaceOrderNaming. It has
-// more outcomes: those of this file, with naming as a *Refusal.
-func (s *Sale) PlaceOrderUnder(terms Terms, user uint32, cart, idempotencyKey []byte, naming bool, then Outcome) {
+// PlaceOrderUnder is PlaceOrder under terms, for a Config with Rules; naming makes it PlaceOrderNaming. It
+// has more outcomes: those of this file, with naming as a *Refusal.
+func (s *Sale) PlaceOrderUnder(
+	terms Terms, user uint32, cart, idempotencyKey []byte, naming bool, then Outcome,
+) {
 	s.place(user, cart, idempotencyKey, terms, naming, then)
 }
 

@@ -21,11 +21,11 @@ func (s *Sale) placeUnder(terms Terms, user uint32, cart []byte, key string) (fo
 	return 0, err
 }
 
-// Each line is an order of user 2 from a cart: its terms, what was used before, its outcome with the food, and
-// what is used afterwards. "past" and "later" in the terms are times.
+// Each line is an order of user 2 from a cart: its terms, what was used before, its outcome with the food,
+// and what is used afterwards. "past", "later" and "never" in the terms are times.
 func TestTerms(t *testing.T) {
-	times := strings.NewReplacer("past", "1700000000000", "later", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()),
-		"never", "99999999999999")
+	later := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+	times := strings.NewReplacer("past", "1700000000000", "later", later, "never", "99999999999999")
 	for _, tc := range []struct {
 		name      string
 		terms     Terms
@@ -59,7 +59,8 @@ func TestTerms(t *testing.T) {
 		{"household has one", Terms{Household: "smith"}, "1:1,", "h:smith 3-0", ErrHousehold, 0, "h:smith:3-0"},
 		{"coupon", Terms{Coupon: []byte("AB-1")}, "1:1,", "", nil, 0, "c:AB-1:2-0 coupons:1"},
 		{"coupon used", Terms{Coupon: []byte("AB-1")}, "1:1,", "c:AB-1 3-0", ErrCouponUsed, 0, "c:AB-1:3-0"},
-		{"all of them", Terms{"smith", []byte("AB-1"), ";1:1:past-later"}, "1:1,", "c:AB-2 3-0 h:jones 3-0", nil, 0,
+		{"all of them", Terms{"smith", []byte("AB-1"), ";1:1:past-later"}, "1:1,", "c:AB-2 3-0 h:jones 3-0",
+			nil, 0,
 			"c:AB-1:2-0 c:AB-2:3-0 coupons:1 h:jones:3-0 h:smith:2-0 households:1"},
 		{"nothing is used without stock", Terms{"smith", []byte("AB-1"), ""}, "4:1,", "", ErrOutOfStock, 0, ""},
 		{"nothing is used without a cart", Terms{"smith", []byte("AB-1"), ""}, "", "", ErrCartEmpty, 0, ""},
@@ -112,7 +113,8 @@ func fieldsOf(tb testing.TB, cfg Config, key string) string {
 // an order.
 func TestTermsOnce(t *testing.T) {
 	const users, conns = 200, 4
-	for name, terms := range map[string]Terms{"coupon": {Coupon: []byte("AB-1")}, "household": {Household: "smith"}} {
+	for name, terms := range map[string]Terms{"coupon": {Coupon: []byte("AB-1")},
+		"household": {Household: "smith"}} {
 		t.Run(name, func(t *testing.T) {
 			cfg := unix(redistest.Start(t))
 			cfg.Rules = true

@@ -69,7 +69,8 @@ local function keep(o) call('HSET', released, o.user .. '-' .. o.number, text(o)
 
 -- usesOf returns the fields of used that an order has filled, or would fill again, each with its count.
 local function usesOf(o)
-  local household, coupon = string.match(call('HGET', used, 'u:' .. o.user .. '-' .. o.number) or '|', '^([^|]*)|(.*)$')
+  local noted = call('HGET', used, 'u:' .. o.user .. '-' .. o.number) or '|'
+  local household, coupon = string.match(noted, '^([^|]*)|(.*)$')
   local uses = {}
   if household ~= '' then uses['h:' .. household] = 'households' end
   if coupon ~= '' then uses['c:' .. coupon] = 'coupons' end

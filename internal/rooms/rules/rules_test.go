@@ -164,24 +164,28 @@ func TestFaults(t *testing.T) {
 		{"member,a,2\n", "rules.csv:1: there are no limits, windows or households; write none for no rules"},
 		{"none\nlimit,*,1\n", "rules.csv:1: none stands beside other lines"},
 		{"limit,*,1", "rules.csv:1: the file ends within this line; end it with a line break if it is whole"},
-		{"# a\n\nlimits,*,1\n", `rules.csv:3: "limits" is no kind of line; there are limit, window, member, members, ` +
-			"coupon, coupons, household, households, none"},
+		{"# a\n\nlimits,*,1\n", `rules.csv:3: "limits" is no kind of line; there are limit, window, ` +
+			"member, members, coupon, coupons, household, households, none"},
 		{"limit,*\n", "rules.csv:1: limit has 1 fields behind it, want food,pieces,group"},
 		{"limit,*,1,vip,x\n", "rules.csv:1: limit has 4 fields behind it, want food,pieces,group"},
 		{"limit,10,1\n", `rules.csv:1: there is no food "10"; want 1 to 9, or *`},
 		{"limit,1,x\n", `rules.csv:1: "x" pieces; want 0 to 9`},
 		{"limit,1,-1\n", `rules.csv:1: "-1" pieces; want 0 to 9`},
 		{"limit,*,1\nlimit,1,1,vip\n", "rules.csv:2: the group vip has no members and no coupons"},
-		{"window,*,everyone,10:00\n", `rules.csv:1: "10:00" is no time as 2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z`},
+		{"window,*,everyone,10:00\n", `rules.csv:1: "10:00" is no time as 2026-11-29T10:00:00+08:00 or ` +
+			`2026-11-29T02:00:00Z`},
 		{"window,*,,2026-11-29T10:00:00Z,2026-11-29T10:00:00Z\n", "rules.csv:1: the window ends before it begins"},
 		{"limit,*,1\nmember,vip,nobody\n", `rules.csv:2: there is no user "nobody"`},
-		{"limit,*,1\nmember,everyone,2\n", "rules.csv:2: everyone is all users; it has no members or coupons of its own"},
-		{"limit,*,1\nmember,a|b,2\n", `rules.csv:2: "a|b" is no name; want 1 to 64 bytes that can be seen, without |`},
+		{"limit,*,1\nmember,everyone,2\n",
+			"rules.csv:2: everyone is all users; it has no members or coupons of its own"},
+		{"limit,*,1\nmember,a|b,2\n",
+			`rules.csv:2: "a|b" is no name; want 1 to 64 bytes that can be seen, without |`},
 		{"household,,2\n", `rules.csv:1: "" is no name; want 1 to 64 bytes that can be seen, without |`},
 		{"household,a,2\nhousehold,b,3\nhousehold,b,2\n", "rules.csv:3: user 2 is of the household a already"},
 		{"limit,*,1\ncoupon,f,short\n", `rules.csv:2: "short" is no coupon; want 6 to 32 of a-z, A-Z, 0-9 and -`},
 		{"limit,*,1\ncoupon,f,CODE-1\ncoupon,g,code-1\n", "rules.csv:3: the coupon stands at rules.csv:2, too"},
-		{"limit,*,1\nmembers,vip,gone.txt\n", "rules.csv:2: cannot read the rules: open gone.txt: no such file or directory"},
+		{"limit,*,1\nmembers,vip,gone.txt\n",
+			"rules.csv:2: cannot read the rules: open gone.txt: no such file or directory"},
 		{"limit,*,1\nmembers,vip,users.txt\n", `users.txt:2: there is no user "0"`},
 		{"limit,*,1\nhouseholds,users.txt\n", "users.txt:1: want name,user"},
 		{"limit,*,1\nmember,vip,\"2\n", `rules.csv:2: extraneous or missing " in quoted-field`},
@@ -201,9 +205,11 @@ func TestFaults(t *testing.T) {
 func TestSlicesRefuse(t *testing.T) {
 	defer func() { context.Slices = 1 }()
 	context.Slices = 3
-	for kind, text := range map[string]string{"households": "household,a,2\n", "coupons": "limit,*,1\ncoupon,f,CODE-1\n"} {
-		want := fmt.Sprintf("rules.csv:%d: %s need a sale of one slice, and this one has 3 (-slices): the users of a sale "+
-			"with slices are spread over several Redis, which cannot decide together", strings.Count(text, "\n"), kind)
+	for kind, text := range map[string]string{"households": "household,a,2\n",
+		"coupons": "limit,*,1\ncoupon,f,CODE-1\n"} {
+		want := fmt.Sprintf("rules.csv:%d: %s need a sale of one slice, and this one has 3 (-slices): the users of a "+
+			"sale with slices are spread over several Redis, which cannot decide together",
+			strings.Count(text, "\n"), kind)
 		if _, err := parse(t, text); err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
