@@ -7,6 +7,7 @@ import (
 
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
+	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 	"flashsale/redisx/saletest"
 )
@@ -17,12 +18,27 @@ import (
 // longer the batches. Of several Redis, each with a slice, the busiest one is the limit.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
-		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1) })
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1, nil) })
 	}
-	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2) })
+	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2, nil) })
+	// Orders under rules: of which none concerns the order; of limits and times; with a household and a coupon.
+	b.Run("buyers=1000/rules", func(b *testing.B) {
+		benchmarkOrder(b, 1000, 1, func([]byte) redisx.Terms { return redisx.Terms{} })
+	})
+	b.Run("buyers=1000/rules=times", func(b *testing.B) {
+		benchmarkOrder(b, 1000, 1, func([]byte) redisx.Terms {
+			return redisx.Terms{Foods: ";1:2:1700000000000-;7::!;*:3:"}
+		})
+	})
+	b.Run("buyers=1000/rules=coupon", func(b *testing.B) {
+		benchmarkOrder(b, 1000, 1, func(name []byte) redisx.Terms {
+			return redisx.Terms{Household: string(name), Coupon: name}
+		})
+	})
 }
 
-func benchmarkOrder(b *testing.B, buyers, nodes int) {
+// benchmarkOrder places orders; under terms, unless nil, which get the name of the cart.
+func benchmarkOrder(b *testing.B, buyers, nodes int, terms func(name []byte) redisx.Terms) {
 	servers := []*redistest.Server{redistest.Start(b)}
 	cfg := saletest.Config(servers[0])
 	for len(servers) < nodes {
@@ -30,7 +46,7 @@ func benchmarkOrder(b *testing.B, buyers, nodes int) {
 		servers = append(servers, server)
 		cfg.Address += "," + server.Socket
 	}
-	cfg.Slices = nodes
+	cfg.Slices, cfg.Rules = nodes, terms != nil
 	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	var users atomic.Uint32
 	b.ReportAllocs()
@@ -50,7 +66,11 @@ func benchmarkOrder(b *testing.B, buyers, nodes int) {
 					b.Error(err)
 				}
 			}
-			if err := s.PlaceOrder(user, name, nil); err != nil {
+			var under redisx.Terms
+			if terms != nil {
+				under = terms(name)
+			}
+			if err := s.PlaceOrderUnder(under, user, name, nil); err != nil {
 				b.Error(err)
 			}
 		}

@@ -92,8 +92,13 @@ func (s Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
 
 // PlaceOrder is redisx.Sale.PlaceOrder.
 func (s Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
+	return s.PlaceOrderUnder(redisx.Terms{}, user, cart, idempotencyKey)
+}
+
+// PlaceOrderUnder is redisx.Sale.PlaceOrderUnder.
+func (s Sale) PlaceOrderUnder(terms redisx.Terms, user uint32, cart, idempotencyKey []byte) error {
 	done := make(outcome, 1)
-	s.Sale.PlaceOrder(user, cart, idempotencyKey, done)
+	s.Sale.PlaceOrderUnder(terms, user, cart, idempotencyKey, false, done)
 	return <-done
 }
 
