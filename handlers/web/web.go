@@ -59,10 +59,11 @@ const (
 	Chat      = "chat"      // people can write to each other
 	Operators = "operators" // they can log in
 	Root      = "root"      // root, user 1, may do all that operators may
+	Rules     = "rules"     // orders are placed under rules of a purchase
 )
 
 // New reads the files that are embedded in the program. catalogue is the file catalogue.json, which tells
-// the page what is sold; has are Chat, Operators and Root, or some of them.
+// the page what is sold; has are some of Chat and the others.
 func New(catalogue []byte, has ...string) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)

@@ -14,6 +14,9 @@ import { backOff } from "./sse.js";
 import { known, onChange } from "./store.js";
 import { say } from "./words.js";
 
+// rules is the module of the rules of a purchase, null where the server has none.
+const rules = document.documentElement.dataset.rules === "on" ? await import("./rules.js") : null;
+
 const piecesMax = 3;
 const renewPause = 10_000; // ms between tries to do so
 const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Closed" };
@@ -119,6 +122,7 @@ export async function show() {
     const [orders] = await Promise.all([login ? api.call("GET", "/orders?details=1") : [], readGoods()]);
     build();
     linesShown = ""; // the names are there now
+    await rules?.read();
     if (here()) {
       order = ownOrder(orders) ?? order; // the list may be older than the order
       if (loadFailed) {
@@ -171,6 +175,7 @@ export function tick() {
     return;
   }
   renew();
+  rules?.show();
   const at = now();
   const state = stateOf(known.sale, at);
   const next = nextChange(known.sale, at);
@@ -215,6 +220,7 @@ function act(does) {
     if (error.code === "FOOD_OUT_OF_STOCK") {
       offerRest(error);
     }
+    rules?.explain(message(), error);
   }).then(showCart);
   showCart();
   return calls;
@@ -316,7 +322,7 @@ async function sendOrder(madeAgain = false) {
   }
   const { cart: id, items } = api.session;
   try {
-    const placed = await api.insist("POST", "/orders?details=1", { cart_id: id }, (attempt) => {
+    const placed = await api.insist("POST", "/orders?details=1", { cart_id: id, ...rules?.coupon() }, (attempt) => {
       if (here()) {
         const text = say("No answer yet. Asking again for the same order, attempt {n}: it is placed once at most.",
           { n: attempt + 1 });

@@ -13,6 +13,9 @@ import * as restock from "./restock.js";
 import { known, onChange, takeSale } from "./store.js";
 import { language, say } from "./words.js";
 
+// ruleset is the module of the rules of a purchase, null where the server has none.
+const ruleset = document.documentElement.dataset.rules === "on" ? await import("./ruleset.js") : null;
+
 let saleShown = ""; // id of the sale that the form and the log are of
 let changeShown = ""; // what the log tells of, as far as the state of the sale shows it
 let timesShown = {}; // by the id of their fields
@@ -36,6 +39,7 @@ export function start() {
   byId("times-now").addEventListener("click", () => showTimes(true));
   restock.start(agreed, perform);
   nextSale.start(agreed, perform);
+  ruleset?.start();
   byId("log-again").addEventListener("click", readLog);
   for (const [kind, [name, ending, query]] of Object.entries(files)) {
     byId(`export-${kind}`).addEventListener("click", () => download(`/admin/orders?${query}`,
@@ -64,6 +68,7 @@ function leave() {
 // show is called whenever the view is entered.
 export function show() {
   saleShown = "";
+  ruleset?.read();
   readGoods().catch(() => {}); // the foods have numbers then
   tick();
 }
