@@ -115,6 +115,25 @@ func TestView(t *testing.T) {
 	}
 }
 
+// The example of the guide means what the guide says.
+func TestGuideExample(t *testing.T) {
+	text, _, _ := strings.Cut(testkit.ReadFile(t, "README.md"), "```\n\nEverybody")
+	_, example, _ := strings.Cut(text, "```csv\n")
+	set, err := parse(t, example)
+	testkit.Must(t, err)
+	const ten, nine = "1795917600000-", "1795914000000-"
+	for user, want := range map[uint32]string{
+		2: ";1:1:" + ten + ";7:2:!;8:2:?;*:2:" + ten, 4: ";1:3:" + nine + ";7:2:;8:2:?;*:2:" + nine,
+	} {
+		if terms, _ := New(set).For(user, nil, nil); terms.Foods != want {
+			t.Errorf("user %d: %s\nwant %s", user, terms.Foods, want)
+		}
+	}
+	if terms, _ := New(set).For(18, nil, nil); terms.Household != "smith" {
+		t.Errorf("household %q", terms.Household)
+	}
+}
+
 // A limit of the user's groups counts more than that of everyone, also where it is lower.
 func TestLimitOfGroup(t *testing.T) {
 	set, err := parse(t, "limit,*,3\nlimit,*,1,resellers\nlimit,*,2,vip\n"+
