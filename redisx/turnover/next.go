@@ -309,7 +309,8 @@ func (t *turnover) step() error {
 		return nil
 	}
 	if t.delete && t.keys.Marker == redisx.MarkerKey {
-		if err := t.move([]string{pricesPrefix + t.before + t.keys.Tag}, nil); err != nil {
+		used := t.cfg.KeysOf(t.before, 0).Used
+		if err := t.move([]string{pricesPrefix + t.before + t.keys.Tag, used}, nil); err != nil {
 			return err
 		}
 	}
