@@ -162,7 +162,8 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
 		t.Errorf("policy %q", policy)
 	}
-	if !strings.Contains(body, `<html lang="en" data-chat="on" data-operators="off" data-root="off" data-rules="off">`) {
+	if !strings.Contains(body, `<html lang="en" data-chat="on" data-operators="off" data-root="off" `+
+		`data-rules="off">`) {
 		t.Error("the page does not know of the chat")
 	}
 	for _, row := range []struct{ address, host, want string }{

@@ -61,7 +61,8 @@ household,smith,user4
 	p.untilText("receipt-id", s.Sale(t)+"-2")
 	p.click("#receipt-done")
 	p.click("#log-out")
-	p.until("no rules for visitors", `![...document.querySelectorAll(".rule")].some((e) => e.checkVisibility())`)
+	p.until("no rules for visitors",
+		`![...document.querySelectorAll(".rule")].some((e) => e.checkVisibility())`)
 
 	p.logIn("user4", "pass4")
 	p.until("an empty field", `document.getElementById("coupon").value === ""`)

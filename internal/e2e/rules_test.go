@@ -13,8 +13,8 @@ import (
 	"flashsale/internal/testkit/client"
 )
 
-// A faulty file of rules stops the start, before a sale is opened; a faulty one at SIGHUP changes nothing. All
-// workers follow the next good one. Of many users with one coupon, and of a household, one gets an order.
+// A faulty file of rules stops the start, before a sale is opened; a faulty one at SIGHUP changes nothing.
+// All workers follow the next good one. Of many users with one coupon, and of a household, one gets an order.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")
@@ -26,8 +26,8 @@ func TestRules(t *testing.T) {
 	checkRefused(t, refused.Process, file+`:2: there is no user "nobody"`)
 	sliced := setup{args: append(slices.Clip(args), "-slices", "2")}
 	testkit.WriteFile(t, file, "household,smith,2\n")
-	checkRefused(t, sliced.launch(t).Process, file+":1: households need a sale of one slice, and this one has 2 "+
-		"(-slices): the users of a sale with slices are spread over several Redis, which cannot decide together")
+	checkRefused(t, sliced.launch(t).Process, file+":1: households need a sale of one slice, and this one has "+
+		"2 (-slices): the users of a sale with slices are spread over several Redis, which cannot decide together")
 
 	var household strings.Builder
 	for user := range users / 2 {

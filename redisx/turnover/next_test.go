@@ -232,6 +232,7 @@ func TestOpenNextByForce(t *testing.T) {
 		openStreams(t, cfg, s)
 		s.Buy(t, 2)
 		testkit.Must(t, s.AddToCart(3, saletest.CartName(3), 1, 1))
+		saletest.Command(t, cfg, nil, "HSET", cfg.KeysOf(s.ID(), 0).Used, "coupons", "1")
 		next := nextOf(s.ID())
 		next.Force, next.Delete = true, true
 		id, own, err := OpenNext(t.Context(), cfg, next)
