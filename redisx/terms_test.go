@@ -155,6 +155,21 @@ func TestTermsOnce(t *testing.T) {
 	}
 }
 
+// An order that waits for pieces of other slices keeps its terms.
+func TestTermsWithSlices(t *testing.T) {
+	cfg := unix(redistest.Start(t))
+	cfg.Rules, cfg.Slices = true, 3
+	s := open(t, cfg, 3)
+	cart := cartName(2)
+	testkit.Must(t, s.addToCart(2, cart, 1, 3))
+	food, err := s.placeUnder(Terms{Foods: ";1:2:"}, 2, cart, "k")
+	if !errors.Is(err, ErrTooMany) || food != 1 {
+		t.Errorf("%v of food %d, want %v", err, food, ErrTooMany)
+	}
+	_, err = s.placeUnder(Terms{Foods: ";1:3:"}, 2, cart, "k")
+	wantError(t, "an order of all pieces", err, nil)
+}
+
 // A sale without rules pays nothing for them.
 func TestUnruledScript(t *testing.T) {
 	for _, s := range []string{unruled(orderLua), orderFinalLua, orderHeldLua} {

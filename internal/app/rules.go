@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"strconv"
@@ -12,12 +13,15 @@ import (
 	"flashsale/redisx"
 )
 
+const rulesName = "rules"
+
 var rulesRoom = room{
-	name:   "rules",
+	name:   rulesName,
 	read:   readRules,
 	again:  func(cfg *config.Config) bool { return cfg.Rules != "" },
 	fits:   (*opening).fitsRules,
 	readAs: "rules",
+	keep:   (*supervisor).keepRules,
 	serve:  (*worker).serveRules,
 }
 
@@ -45,6 +49,16 @@ func (o *opening) fitsRules(read any) error {
 	return nil
 }
 
+// keepRules warns of rules that do not fit the users and foods of the next sale. They hold all the same.
+func (s *supervisor) keepRules(context.Context) (part, error) {
+	return part{followed: func(next *opening) {
+		if err := next.fitsRules(next.rooms[rulesName]); err != nil {
+			slog.Warn("the rules of a purchase do not fit the next sale; correct the file and send SIGHUP",
+				"error", err)
+		}
+	}}, nil
+}
+
 // userFinder finds users of a catalogue, and any id of a registered user.
 func userFinder(c *catalog.Catalog) func(text string) (id uint32, ok bool) {
 	names := c.Names()
@@ -63,7 +77,7 @@ func (w *worker) serveRules() (part, error) {
 	if w.cfg.Rules == "" {
 		return part{}, nil
 	}
-	packed, err := w.takeLong("rules")
+	packed, err := w.takeLong(rulesName)
 	if err != nil {
 		return part{}, err
 	}

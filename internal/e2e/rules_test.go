@@ -14,7 +14,7 @@ import (
 )
 
 // A faulty file of rules stops the start, before a sale is opened; a faulty one at SIGHUP changes nothing.
-// All workers follow the next good one. Of many users with one coupon, and of a household, one gets an order.
+// All workers follow the next good one. Of many users with one coupon, and of a household, one orders.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")

@@ -226,8 +226,8 @@ func TestSlicesRefuse(t *testing.T) {
 	context.Slices = 3
 	for kind, text := range map[string]string{"households": "household,a,2\n",
 		"coupons": "limit,*,1\ncoupon,f,CODE-1\n"} {
-		want := fmt.Sprintf("rules.csv:%d: %s need a sale of one slice, and this one has 3 (-slices): the users of "+
-			"a sale with slices are spread over several Redis, which cannot decide together",
+		want := fmt.Sprintf("rules.csv:%d: %s need a sale of one slice, and this one has 3 (-slices): the users "+
+			"of a sale with slices are spread over several Redis, which cannot decide together",
 			strings.Count(text, "\n"), kind)
 		if _, err := parse(t, text); err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
