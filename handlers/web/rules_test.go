@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"flashsale/internal/testkit"
 )
 
@@ -53,6 +55,14 @@ household,smith,user4
 	p.click("#order:not(:disabled)")
 	p.untilText("buy-message", "Spicy dumplings: Only with a coupon")
 	p.until("the focus in the field", `document.activeElement.id === "coupon"`)
+	p.run(prefer("dark"), chromedp.EmulateViewport(320, 640))
+	p.accessible("a phone with rules")
+	if wide := p.js(tooWide); wide != "" {
+		t.Errorf("wider than a phone:\n%s", wide)
+	}
+	p.shoot("rules-phone")
+	p.run(prefer("light"), chromedp.EmulateViewport(1280, 800))
+	p.shoot("rules")
 	p.fill("coupon", "code-2")
 	p.click("#order:not(:disabled)")
 	p.untilText("buy-message", "There is no such coupon.")
