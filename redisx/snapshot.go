@@ -24,6 +24,7 @@ type Snapshot struct {
 	Held      []int64     // pieces of held orders, neither left nor sold; nil: orders are final at once
 	SoldOut   []time.Time // since when no piece is left; the zero time with pieces, or if it is not known yet
 	Orders    int64       // placed so far, without those that were released
+	Holds     int64       // orders that are held
 	Due       time.Time   // when the next hold ends; the zero time while nothing is held
 	Current
 	Slices SliceStates
@@ -100,7 +101,8 @@ type reading struct {
 	current  Current
 	stock    map[string]string
 	left     []int64
-	revision string  // of the state and the times; "" without other slices
+	revision string // of the state and the times; "" without other slices
+	holds    int64
 	due      []int64 // user and when the hold ends, of the next hold; only with held orders
 }
 
@@ -114,6 +116,7 @@ func (x *slice) look() (*reading, error) {
 		c.Command(&now.revision, "HGET", x.keys.Marker, "revision")
 	}
 	if x.sale.cfg.Hold > 0 {
+		c.Command(&now.holds, "ZCARD", x.keys.Holds)
 		c.Command(&now.due, "ZRANGE", x.keys.Holds, "0", "0", "WITHSCORES")
 	}
 	sent := sinceStart()
@@ -193,6 +196,7 @@ func (s *Sale) sum(readings []*reading) Snapshot {
 			}
 		}
 		sum.Orders += optional(r.stock[ordersField])
+		sum.Holds += r.holds
 		if len(r.due) == 2 && (sum.Due.IsZero() || r.due[1] < sum.Due.UnixMilli()) {
 			sum.Due = timeOf(r.due[1])
 		}

@@ -133,23 +133,30 @@ func (o *Orders) Find(id ID) (redisx.Order, error) {
 	return redisx.Order{User: id.User}, nil
 }
 
-// Release releases orders of a slice whose hold is over, at most releaseMost, and returns how many, and when
-// the next hold of the slice ends; the zero time for none. Any number of callers may sweep. Errors:
-// redisx.ErrSaleGone, redisx.ErrUnavailable.
-func (o *Orders) Release(slice int) (released int, next time.Time, err error) {
-	var ms int64
+// Release is what a sweep has released.
+type Release struct {
+	Orders int
+	Late   time.Duration // since the first of their holds has ended
+	Next   time.Time     // when the next hold of the slice ends; the zero time for none
+}
+
+// Release releases orders of a slice whose hold is over, at most releaseMost. Any number of callers may sweep.
+// Errors: redisx.ErrSaleGone, redisx.ErrUnavailable.
+func (o *Orders) Release(slice int) (r Release, err error) {
+	var next, late int64
 	k := o.cfg.KeysOf(o.sale, slice)
-	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&released, &ms}, keysOf(k, k.Holds),
+	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&r.Orders, &next, &late}, keysOf(k, k.Holds),
 		releaseArgs(k, "", Expired)...))
 	switch {
 	case err != nil:
-		return 0, time.Time{}, err
-	case released < 0:
-		return 0, time.Time{}, redisx.ErrSaleGone
-	case ms > 0:
-		next = time.UnixMilli(ms).UTC()
+		return Release{}, err
+	case r.Orders < 0:
+		return Release{}, redisx.ErrSaleGone
+	case next > 0:
+		r.Next = time.UnixMilli(next).UTC()
 	}
-	return released, next, nil
+	r.Late = time.Duration(late) * time.Millisecond
+	return r, nil
 }
 
 // releaseArgs are the ARGV of release_due.lua.
@@ -176,11 +183,11 @@ func releaseSlice(ctx context.Context, cfg redisx.Config, sale, why string, slic
 	}
 	defer l.Close()
 	k := cfg.KeysOf(sale, slice)
-	for released, next := 1, int64(0); released > 0; {
+	for released, next, late := 1, int64(0), int64(0); released > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x := releaseDueScript.Eval(&radix.Tuple{&released, &next}, keysOf(k, k.Holds),
+		x := releaseDueScript.Eval(&radix.Tuple{&released, &next, &late}, keysOf(k, k.Holds),
 			releaseArgs(k, "+inf", why)...)
 		if err := l.Do(x, cfg.Timeout); err != nil {
 			return err
