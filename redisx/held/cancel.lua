@@ -17,17 +17,17 @@ local o, now = read(user, call('GET', order)), clock()
 if not o or o.number ~= number or call('EXISTS', stock) == 0 then return {NONE, '-'} end
 if o.state == 'paid' and by == '' then return {IS_PAID, '-'} end
 local payment, items, code = o.payment, o.items, ENDED
-if o.state == 'paid' then
-  local amount = string.match(call('HGET', payments, payment) or '', '^%d+ %d+ (%d+)') or 0
-  refund(payment, o, amount, now)
-  release(order, o, 'refund_due', now, why)
-  payment, code = '-', REFUND
-else
-  if payment ~= '-' then
-    local amount = string.match(call('HGET', payments, payment) or '', '^%d+ %d+ (%d+)') or 0
-    note(payment, o, amount, 'void')
-  end
+if o.state ~= 'paid' then
+  payment = void(o)
   release(order, o, 'released', now, why)
+else
+  local amount = amountOf(payment)
+  if amount ~= '0' then
+    refund(payment, o, amount, now)
+    code = REFUND
+  end
+  release(order, o, code == REFUND and 'refund_due' or 'released', now, why)
+  payment = '-'
 end
 if by ~= '' then
   call('XADD', log, '*', 'by', by, 'what', 'order', 'user', user, 'number', number, 'items', items, 'left', '',

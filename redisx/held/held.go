@@ -32,6 +32,7 @@ var (
 	ErrTooMany = errors.New("the order has had too many payments")
 	ErrChanged = errors.New("the order is another one by now")
 	ErrNoMoney = errors.New("no such payment is due to be given back")
+	ErrBadID   = errors.New("the provider has a strange id for a payment")
 )
 
 // ID names an order: the user, and how many orders the user had before.
@@ -118,17 +119,18 @@ func (o *Orders) Release(slice int) (released int, next time.Time, err error) {
 // Payment is a payment that begins.
 type Payment struct {
 	Attempt int       // 1 for the first one of the order
+	Begun   time.Time // when this one was begun first
 	Till    time.Time // when the hold of the order ends
 	Items   []redisx.Item
 	Before  string // the payment that must be ended now, "" for none
 }
 
-// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. Errors:
-// ErrNone, ErrPaid, ErrTooMany, redisx.ErrUnavailable.
+// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. The one that
+// was begun last is begun again until Payable or Unpayable has noted it. Errors: ErrNone, ErrPaid, ErrTooMany, redisx.ErrUnavailable.
 func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
-	var code, till int64
+	var code, begun, till int64
 	var items string
-	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &till, &items, &p.Before}, id.User, nil,
+	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &begun, &till, &items, &p.Before}, id.User, nil,
 		id.args(strconv.FormatInt(limit.Milliseconds(), 10), strconv.Itoa(PaymentsMax))...)
 	if err == nil {
 		err = outcome("pay.lua", code, nil, ErrNone, ErrPaid, ErrTooMany)
@@ -136,7 +138,7 @@ func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
 	if err != nil {
 		return Payment{}, err
 	}
-	p.Till, p.Before = time.UnixMilli(till).UTC(), some(p.Before)
+	p.Begun, p.Till, p.Before = time.UnixMilli(begun).UTC(), time.UnixMilli(till).UTC(), some(p.Before)
 	p.Items, err = redisx.ParseItems([]byte(items), o.foods)
 	return p, err
 }
@@ -167,13 +169,26 @@ func (o *Orders) Payable(id ID, attempt int, payment string, amount int64) (paya
 	return err == nil && code == 0, err
 }
 
+// Unpayable notes that the provider has refused to open a payment: the next one is another.
+func (o *Orders) Unpayable(id ID, attempt int) error {
+	var code int64
+	err := o.do(payableScript, &code, id.User, nil, id.args(strconv.Itoa(attempt), "-", "0")...)
+	if err == nil {
+		err = outcome("payable.lua", code, nil)
+	}
+	return err
+}
+
 const paymentMax = 200 // bytes of a provider's id
 
-// checkPayment refuses an id that the scripts could not tell from others.
+// checkPayment refuses an id that the scripts could not tell from others, or that has no place in a URL.
 func checkPayment(id string) error {
-	if id == "" || id == "-" || len(id) > paymentMax || strings.ContainsAny(id, " \n\r\t|/") {
-		return fmt.Errorf("the provider's id %.50q of a payment is empty, longer than %d bytes, or has spaces, | or /",
-			id, paymentMax)
+	strange := strings.ContainsFunc(id, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.:", r))
+	})
+	if id == "" || id == "-" || len(id) > paymentMax || strange {
+		return fmt.Errorf("%w: %.50q is empty, longer than %d bytes, or has other characters than a-z, A-Z, 0-9 and "+
+			"_-.:", ErrBadID, id, paymentMax)
 	}
 	return nil
 }

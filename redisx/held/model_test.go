@@ -161,7 +161,7 @@ func (p *player) rest() {
 		return
 	}
 	var due []string
-	p.raw(&due, "ZRANGE", p.keys.Refunds, "0", "-1")
+	p.raw(&due, "ZRANGEBYSCORE", p.keys.Refunds, "0", "+inf")
 	if len(due) == 0 {
 		return
 	}
@@ -222,7 +222,7 @@ func (p *player) check() {
 // checkMoney compares what the provider got with what the payments say.
 func (p *player) checkMoney(paid map[string]bool) {
 	var due []string
-	p.raw(&due, "ZRANGE", p.keys.Refunds, "0", "-1")
+	p.raw(&due, "ZRANGEBYSCORE", p.keys.Refunds, "0", "+inf")
 	waiting := map[string]bool{}
 	for _, payment := range due {
 		waiting[payment] = true
@@ -230,7 +230,7 @@ func (p *player) checkMoney(paid map[string]bool) {
 	noted := map[string]bool{}
 	for payment, text := range p.payments() {
 		f := strings.Fields(text)
-		if len(f) < 4 || strings.Contains(payment, "/") {
+		if len(f) < 4 || strings.Contains(payment, "~") {
 			continue
 		}
 		switch f[3] {

@@ -16,7 +16,7 @@ local key, value = user .. '-' .. number, call('GET', order)
 local o = read(user, value)
 local live = o and o.number == tonumber(number)
 if not live then o = read(user, call('HGET', released, key)) end
-call('ZREM', refunds, payment)
+call('ZADD', refunds, -clock(), payment)
 note(payment, o, amount, 'refunded')
 o.seq = o.seq + 1
 tell(events, user, number, o.seq, 'refunded', 'payment', payment, 'amount', amount)

@@ -8,8 +8,9 @@
 --          "user-number" -> the order as it was, its third line "state number events at payment"; state is
 --          "released", "refund_due" or "refunded"
 -- KEYS[5]  payments: hash id -> "user number amount state", state is "open", "void", "paid", "refund_due" or
---          "refunded"; "user-number" -> how many were opened for that order
--- KEYS[6]  payments to refund, by since when: sorted set, Unix ms
+--          "refunded"; "id~n" is a part of that payment; "user-number" -> "attempt begun": how many were begun
+--          for that order, and when the last one was, Unix ms; 0 if the next one must be another
+-- KEYS[6]  payments to give back, by since when: sorted set, Unix ms; below 0: by when that was done
 -- KEYS[7]  the stream of events, see ../event.lua
 -- KEYS[8]  the log of the sale: stream
 -- KEYS[9]  the gate, which is there while the sale is open
@@ -82,6 +83,31 @@ end
 -- note notes the state of a payment.
 local function note(payment, o, amount, state)
   call('HSET', payments, payment, string.format('%s %d %s %s', o.user, o.number, amount, state))
+end
+
+-- attemptOf returns how many payments of an order were begun, and when the last one was.
+local function attemptOf(o)
+  local attempt, begun = string.match(call('HGET', payments, o.user .. '-' .. o.number) or '', '^(%d+) (%d+)$')
+  return tonumber(attempt or 0), tonumber(begun or 0)
+end
+
+-- begin notes that payment of an order, see attemptOf.
+local function begin(o, attempt, at)
+  call('HSET', payments, o.user .. '-' .. o.number, string.format('%d %d', attempt, at))
+end
+
+-- amountOf is what is noted of a payment: text of an integer >= 0.
+local function amountOf(payment)
+  return string.match(call('HGET', payments, payment) or '', '^%d+ %d+ (%d+)') or '0'
+end
+
+-- void ends the payment of an order, if it has one, and returns its id, "-" for none. A payment that is made
+-- all the same buys the order only for this amount.
+local function void(o, amount)
+  local noted, state = string.match(call('HGET', payments, o.payment) or '', '^%d+ %d+ (%d+) (%S+)$')
+  if state == 'open' then note(o.payment, o, amount or noted, 'void') end
+  begin(o, attemptOf(o), 0)
+  return state == 'open' and o.payment or '-'
 end
 
 -- refund notes that a payment, or a part of it, must be given back.

@@ -24,17 +24,18 @@ o.items, o.seq = left, o.seq + 1
 tell(events, user, number, o.seq, 'corrected', 'items', left, 'reason', why)
 call('XADD', log, '*', 'by', by, 'what', 'order', 'user', user, 'number', number, 'items', was, 'left', left,
   'reason', why)
-local code, void = DONE, '-'
-if o.state == 'paid' then
-  local part = string.format('%s/%d', o.payment, o.seq)
+local code, ended = DONE, '-'
+if o.state ~= 'paid' then
+  call('HINCRBY', stock, 'held', -piecesOf(goes))
+  ended = void(o, 0)
+  o.payment = '-'
+elseif tonumber(amount) > 0 then
+  local part = string.format('%s~%d', o.payment, o.seq)
+  note(o.payment, o, amountOf(o.payment) - amount, 'paid')
   refund(part, o, amount, now)
   o.seq = o.seq + 1
   tell(events, user, number, o.seq, 'refund_due', 'payment', part, 'amount', amount, 'reason', why)
   code = REFUND
-else
-  call('HINCRBY', stock, 'held', -piecesOf(goes))
-  void, o.payment = o.payment, '-'
-  if void ~= '-' then note(void, o, 0, 'void') end
 end
 call('SET', order, text(o))
-return {code, void}
+return {code, ended}
