@@ -21,9 +21,9 @@ if o.state ~= 'paid' then
   payment = void(o)
   release(order, o, 'released', now, why)
 else
-  local amount = amountOf(payment)
+  local _, _, amount = noted(payment)
   if amount ~= '0' then
-    refund(payment, o, amount, now)
+    refund(payment, o, amount, now, why)
     code = REFUND
   end
   release(order, o, code == REFUND and 'refund_due' or 'released', now, why)

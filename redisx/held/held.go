@@ -216,15 +216,40 @@ func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	if err := checkPayment(r.Payment); err != nil {
 		return 0, err
 	}
-	k := o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User))
 	var code int64
-	err = o.do(paidScript, &code, id.User, []string{"event_" + o.sale + "_" + r.Event + k.Tag},
+	err = o.do(paidScript, &code, id.User, []string{o.eventKey(id, r.Event)},
 		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.FormatInt(r.Price, 10),
 			strconv.Itoa(int(Remembered/time.Second)))...)
 	if err == nil {
 		err = outcome("paid.lua", code, nil, nil, nil, ErrNone, redisx.ErrSaleGone)
 	}
 	return Settlement(code), err
+}
+
+// Of are the orders of another sale, one that has ended: for PaidAfter, Refunds and Refunded.
+func (o *Orders) Of(sale string) *Orders {
+	other := *o
+	other.sale = sale
+	return &other
+}
+
+// PaidAfter is Paid for an order of a sale that has ended. Errors: redisx.ErrUnavailable.
+func (o *Orders) PaidAfter(id ID, r Receipt) (s Settlement, err error) {
+	if err := checkPayment(r.Payment); err != nil {
+		return 0, err
+	}
+	var code int64
+	err = o.do(paidAfterScript, &code, id.User, []string{o.eventKey(id, r.Event)},
+		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.Itoa(int(Remembered/time.Second)))...)
+	if err == nil && code != int64(SettledBefore) && code != int64(SettledRefund) {
+		err = pipeline.UnknownCode("paid_after.lua", code)
+	}
+	return Settlement(code), err
+}
+
+// eventKey is the key that remembers an event of the provider.
+func (o *Orders) eventKey(id ID, event string) string {
+	return "event_" + o.sale + "_" + event + o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User)).Tag
 }
 
 // Cancel ends an order: for its buyer, where by is "", only one that is not paid. It returns the payment that
@@ -283,14 +308,4 @@ func list(items []redisx.Item) string {
 		fmt.Fprintf(&text, "%d:%d,", item.Food, item.Count)
 	}
 	return text.String()
-}
-
-// Refunded notes that a payment was given back. Errors: ErrNoMoney, redisx.ErrUnavailable.
-func (o *Orders) Refunded(id ID, payment string) error {
-	var code int64
-	err := o.do(refundedScript, &code, id.User, nil, id.args(payment)...)
-	if err == nil {
-		err = outcome("refunded.lua", code, nil, ErrNoMoney)
-	}
-	return err
 }

@@ -81,6 +81,12 @@ func TestStories(t *testing.T) {
 			s.want("late", s.receipt(id, "e1", "p1", 10), SettledPaid)
 			s.want("twice", s.receipt(id, "e1", "p1", 10), SettledBefore)
 		}, "1:2,2:1, paid 0 p1", "2 paying, 3 released (expired), 4 paid", "2 1 held 0 orders 1", ""},
+		{"paid after it was given back", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			_, _, err := s.orders.Cancel(id, "", "buyer")
+			testkit.Must(s, err)
+			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+		}, "", "2 paying, 3 released (buyer), 4 refund_due (cancelled)", "4 2 held 0 orders 0", "p1"},
 		{"paid late, pieces gone", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.expire(2)
@@ -150,7 +156,7 @@ func TestStories(t *testing.T) {
 			testkit.Must(s, err)
 			var payments []string
 			s.raw(&payments, "HMGET", s.keys.Payments, "p1", "p1~4")
-			s.want("payments", fmt.Sprint(payments), "[2 0 4 refund_due 2 0 6 refund_due]")
+			s.want("payments", fmt.Sprint(payments), "[2 0 4 refund_due all spoilt 2 0 6 refund_due spoilt]")
 		}, "", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt), 6 refund_due (all spoilt)",
 			"4 2 held 0 orders 0", "p1,p1~4"},
 		{"paid too little, then once more", func(s *stand, id ID) {
@@ -264,5 +270,53 @@ func TestUnknownOrders(t *testing.T) {
 		s.wantError("release without the sale", err, redisx.ErrSaleGone)
 		_, err = s.orders.Paid(ID{2, 0}, Receipt{Event: "e", Payment: "p", Amount: 1, Price: 1})
 		s.wantError("paid without the sale", err, redisx.ErrSaleGone)
+	})
+}
+
+// What is due is listed from the oldest on, what was given back from the last on. A payment for a sale that has
+// ended is due once.
+func TestRefunds(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 4, 2)
+		for i, payment := range []string{"a", "b", "c"} {
+			id := s.must(uint32(i+2), one)
+			s.receipt(id, payment, payment, int64(i+1)) // too little
+		}
+		list := func(done bool, after string, most int) (found string) {
+			refunds, err := s.orders.Refunds(0, done, after, most)
+			if err != nil {
+				return err.Error()
+			}
+			for _, r := range refunds {
+				found += fmt.Sprintf("%d-%d %s %d %s, ", r.ID.User, r.ID.Number, r.Payment, r.Amount, r.Reason)
+			}
+			return found
+		}
+		s.want("all", list(false, "", 9), "2-0 a 1 amount, 3-0 b 2 amount, 4-0 c 3 amount, ")
+		s.want("behind the first", list(false, "a", 1), "3-0 b 2 amount, ")
+		s.want("behind the last", list(false, "c", 1), "")
+		s.want("behind another", list(false, "x", 1), ErrNotListed.Error())
+		s.want("done, behind one that is due", list(true, "a", 1), ErrNotListed.Error())
+		s.want("none is done", list(true, "", 1), "")
+		owner, err := s.orders.OwnerOf(0, "b")
+		testkit.Must(t, err)
+		testkit.Must(t, s.orders.Refunded(owner, "b"))
+		s.want("done", list(true, "", 9), "3-0 b 2 amount, ")
+		s.want("due", list(false, "", 9), "2-0 a 1 amount, 4-0 c 3 amount, ")
+		count, oldest, err := s.orders.Due(0)
+		s.want("count", fmt.Sprint(count, oldest.IsZero(), err), "2 false <nil>")
+		for _, unknown := range []string{"x", "2/0"} {
+			_, err = s.orders.OwnerOf(0, unknown)
+			s.wantError("unknown", err, ErrNone)
+		}
+
+		past := s.orders.Of("past")
+		for _, want := range []Settlement{SettledRefund, SettledBefore} {
+			settled, err := past.PaidAfter(ID{5, 0}, Receipt{Event: "e", Payment: "late", Amount: 9})
+			testkit.Must(t, err)
+			s.want("late", settled, want)
+		}
+		testkit.Must(t, past.Refunded(ID{5, 0}, "late"))
+		s.wantError("of this sale", s.orders.Refunded(ID{5, 0}, "late"), ErrNoMoney)
 	})
 }

@@ -31,8 +31,9 @@ if o.state ~= 'paid' then
   o.payment = '-'
 elseif tonumber(amount) > 0 then
   local part = string.format('%s~%d', o.payment, o.seq)
-  note(o.payment, o, amountOf(o.payment) - amount, 'paid')
-  refund(part, o, amount, now)
+  local _, _, whole = noted(o.payment)
+  note(o.payment, o, whole - amount, 'paid')
+  refund(part, o, amount, now, why)
   o.seq = o.seq + 1
   tell(events, user, number, o.seq, 'refund_due', 'payment', part, 'amount', amount, 'reason', why)
   code = REFUND
