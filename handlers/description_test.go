@@ -31,6 +31,7 @@ import (
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
+	"flashsale/redisx/held"
 	"flashsale/tokens"
 )
 
@@ -88,7 +89,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
+		Holds(new(held.Orders)), Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
 	} {
 		table = append(table, join(s.Server)...)
