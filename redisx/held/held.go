@@ -25,8 +25,11 @@ const (
 	releaseMost = 16                 // orders that one call releases: Redis is busy for about 100 us
 )
 
-// ByBuyer is why an order was released that its buyer gave back.
-const ByBuyer = "buyer"
+// Why an order was released, other than by an operator.
+const (
+	ByBuyer = "buyer"   // gave it back
+	Expired = "expired" // its hold was over; only such an order is sold again if it is paid late
+)
 
 // Outcomes of a call.
 var (
@@ -35,6 +38,7 @@ var (
 	ErrTooMany = errors.New("the order has had too many payments")
 	ErrChanged = errors.New("the order is another one by now")
 	ErrNoMoney = errors.New("no such payment is due to be given back")
+	ErrNotLess = errors.New("what is left of an order must be a part of it")
 	ErrBadID   = errors.New("the provider has a strange id for a payment")
 )
 
@@ -159,9 +163,9 @@ type Payment struct {
 	Before  string // the payment that must be ended now, "" for none
 }
 
-// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. The one that
-// was begun last is begun again until Payable or Unpayable has noted it. Errors: ErrNone, ErrPaid, ErrTooMany,
-// redisx.ErrUnavailable.
+// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. The one
+// that was begun last is begun again until Payable or Unpayable has noted it. Errors: ErrNone, ErrPaid,
+// ErrTooMany, redisx.ErrUnavailable.
 func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
 	var code, begun, till int64
 	var items string
@@ -216,14 +220,18 @@ func (o *Orders) Unpayable(id ID, attempt int) error {
 
 const paymentMax = 200 // bytes of a provider's id
 
-// checkPayment refuses an id that the scripts could not tell from others, or that has no place in a URL.
-func checkPayment(id string) error {
-	strange := strings.ContainsFunc(id, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.:", r))
+// IsID reports whether the provider's id of a payment, or of an event, is one that the scripts can keep and
+// a URL can hold: at most 200 of a-z, A-Z, 0-9 and _-.: but not "-".
+func IsID(id string) bool {
+	return id != "" && id != "-" && len(id) <= paymentMax && !strings.ContainsFunc(id, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("_-.:", r)
 	})
-	if id == "" || id == "-" || len(id) > paymentMax || strange {
-		return fmt.Errorf("%w: %.50q is empty, longer than %d bytes, or has other characters than a-z, A-Z, 0-9 and "+
-			"_-.:", ErrBadID, id, paymentMax)
+}
+
+func checkPayment(id string) error {
+	if !IsID(id) {
+		return fmt.Errorf("%w: %.50q", ErrBadID, id)
 	}
 	return nil
 }
@@ -261,6 +269,9 @@ func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	return Settlement(code), err
 }
 
+// Slices is the number of slices of the sale.
+func (o *Orders) Slices() int { return len(o.conns) }
+
 // Of are the orders of another sale, one that has ended: for PaidAfter, Refunds and Refunded.
 func (o *Orders) Of(sale string) *Orders {
 	other := *o
@@ -287,54 +298,73 @@ func (o *Orders) eventKey(id ID, event string) string {
 	return "event_" + o.sale + "_" + event + o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User)).Tag
 }
 
-// Cancel ends an order: for its buyer, where by is "", only one that is not paid. It returns the payment that
-// must be ended now, "" for none, and whether money is due to be given back. Errors: ErrNone, ErrPaid,
+// Owed is what is due to be given back after a change of a paid order; the zero value is nothing.
+type Owed struct {
+	Payment string // or a part of it
+	Amount  int64  // minor units
+}
+
+// Cancel ends an order: for its buyer, where by is "", only one that is not paid. It returns the payment
+// that must be ended now, "" for none, and what is due to be given back. Errors: ErrNone, ErrPaid,
 // redisx.ErrUnavailable.
-func (o *Orders) Cancel(id ID, by, why string) (end string, refund bool, err error) {
+func (o *Orders) Cancel(id ID, by, why string) (end string, owed Owed, err error) {
 	var code int64
-	err = o.do(cancelScript, &radix.Tuple{&code, &end}, id.User, nil, id.args(by, why)...)
+	err = o.do(cancelScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User, nil,
+		id.args(by, why)...)
 	if err == nil {
-		err = outcome("cancel.lua", code, nil, ErrNone, ErrPaid, nil)
+		err = outcome("cancel.lua", code, nil, ErrNone, ErrPaid)
 	}
-	return some(end), code == 3, err
+	owed.Payment = some(owed.Payment)
+	return some(end), owed, err
 }
 
-// Shrink takes pieces out of an order, for root: it was before and is left after; amount is due to be given
-// back if it is paid. Errors: ErrNone, ErrChanged, redisx.ErrUnavailable.
+// Shrink takes pieces out of an order, for an operator: it was before and is left after; amount is due to be
+// given back if it is paid. Results as of Cancel. Errors: ErrNone, ErrChanged, ErrNotLess,
+// redisx.ErrUnavailable.
 func (o *Orders) Shrink(id ID, by, why string, before, after []redisx.Item, amount int64) (
-	end string, refund bool, err error,
+	end string, owed Owed, err error,
 ) {
-	goes, err := less(before, after)
+	goes, left, err := less(before, after)
 	if err != nil {
-		return "", false, err
+		return "", owed, err
 	}
 	var code int64
-	err = o.do(shrinkScript, &radix.Tuple{&code, &end}, id.User, nil,
-		id.args(by, why, list(before), list(after), list(goes), strconv.FormatInt(amount, 10))...)
+	err = o.do(shrinkScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User, nil,
+		id.args(by, why, list(before), list(left), list(goes), strconv.FormatInt(amount, 10))...)
 	if err == nil {
-		err = outcome("shrink.lua", code, nil, ErrNone, ErrChanged, nil)
+		err = outcome("shrink.lua", code, nil, ErrNone, ErrChanged)
 	}
-	return some(end), code == 3, err
+	owed.Payment = some(owed.Payment)
+	return some(end), owed, err
 }
 
-// less is what goes from before to after. An error if after is empty, the same, or has more of some food.
-func less(before, after []redisx.Item) (goes []redisx.Item, err error) {
+// less is what goes from before to after, and what is left in the order of before; ErrNotLess if after is
+// empty, the same, or no part of before.
+func less(before, after []redisx.Item) (goes, left []redisx.Item, err error) {
 	counts := map[int64]int64{}
 	for _, item := range after {
+		if item.Count < 1 || counts[item.Food] > 0 {
+			return nil, nil, ErrNotLess
+		}
 		counts[item.Food] = item.Count
 	}
 	for _, item := range before {
-		if left := counts[item.Food]; left > item.Count {
-			return nil, fmt.Errorf("the order has %d pieces of food %d, not %d", item.Count, item.Food, left)
-		} else if left < item.Count {
-			goes = append(goes, redisx.Item{Food: item.Food, Count: item.Count - left})
+		stays := counts[item.Food]
+		if stays > 0 {
+			left = append(left, redisx.Item{Food: item.Food, Count: stays})
+		}
+		switch {
+		case stays > item.Count:
+			return nil, nil, ErrNotLess
+		case stays < item.Count:
+			goes = append(goes, redisx.Item{Food: item.Food, Count: item.Count - stays})
 		}
 		delete(counts, item.Food)
 	}
-	if len(counts) > 0 || len(goes) == 0 || len(after) == 0 {
-		return nil, errors.New("what is left of an order must be a part of it")
+	if len(counts) > 0 || len(goes) == 0 || len(left) == 0 {
+		return nil, nil, ErrNotLess
 	}
-	return goes, nil
+	return goes, left, nil
 }
 
 func list(items []redisx.Item) string {

@@ -36,8 +36,8 @@ func (s *stand) pay(id ID, payment string) {
 	}
 }
 
-// Each line plays a story with an order of two pieces of food 1 and one of food 2, of which there are four and
-// two, and tells the outcome, the order of user 2, all events, the stock and the refunds afterwards.
+// Each line plays a story with an order of two pieces of food 1 and one of food 2, of which there are four
+// and two, and tells the outcome, the order of user 2, all events, the stock and the refunds afterwards.
 func TestStories(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -62,9 +62,9 @@ func TestStories(t *testing.T) {
 			s.wantError("pay again", err, ErrPaid)
 		}, "1:2,2:1, paid 0 p1", "2 paying, 3 paid", "2 1 held 0 orders 1", ""},
 		{"the buyer cancels", func(s *stand, id ID) {
-			end, refund, err := s.orders.Cancel(id, "", "no wish")
+			end, owed, err := s.orders.Cancel(id, "", "no wish")
 			testkit.Must(s, err)
-			s.want("cancel", fmt.Sprint(end, refund), "false")
+			s.want("cancel", fmt.Sprint(end, owed), "{ 0}")
 			_, _, err = s.orders.Cancel(id, "", "no wish")
 			s.wantError("cancel again", err, ErrNone)
 			_, err = s.orders.Pay(id, time.Hour)
@@ -134,19 +134,19 @@ func TestStories(t *testing.T) {
 		{"root ends a paid order", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.receipt(id, "e1", "p1", 10)
-			end, refund, err := s.orders.Cancel(id, "ann", "spoilt")
+			end, owed, err := s.orders.Cancel(id, "ann", "spoilt")
 			testkit.Must(s, err)
-			s.want("cancel", fmt.Sprint(end, refund), "true")
+			s.want("cancel", fmt.Sprint(end, owed), "{p1 10}")
 			s.want("the event again", s.receipt(id, "e3", "p1", 10), SettledBefore)
 		}, "", "2 paying, 3 paid, 4 refund_due (spoilt)", "4 2 held 0 orders 0", "p1"},
 		{"root shrinks a paid order", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.receipt(id, "e1", "p1", 10)
-			end, refund, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
+			end, owed, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
 			testkit.Must(s, err)
-			s.want("shrink", fmt.Sprint(end, refund), "true")
-		}, "1:1, paid 0 p1", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt)", "3 2 held 0 orders 1",
-			"p1~4"},
+			s.want("shrink", fmt.Sprint(end, owed), "{p1~4 6}")
+		}, "1:1, paid 0 p1", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt)",
+			"3 2 held 0 orders 1", "p1~4"},
 		{"root shrinks a paid order, then ends it", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.receipt(id, "e1", "p1", 10)
@@ -168,11 +168,16 @@ func TestStories(t *testing.T) {
 		}, "1:2,2:1, paid 0 p2", "2 paying, 3 refund_due (amount), 4 paid, 5 refunded", "2 1 held 0 orders 1", ""},
 		{"root shrinks a held order", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			end, refund, err := s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
+			end, owed, err := s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
 			testkit.Must(s, err)
-			s.want("shrink", fmt.Sprint(end, refund), "p1false")
+			s.want("shrink", fmt.Sprint(end, owed), "p1{ 0}")
 			_, _, err = s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
 			s.wantError("again", err, ErrChanged)
+			for _, after := range [][]redisx.Item{nil, {two}, {one, one}, {{Food: 1}}, {{Food: 1, Count: 3}},
+				{other}} {
+				_, _, err = s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two}, after, 6)
+				s.wantError("no part", err, ErrNotLess)
+			}
 		}, "1:2, paying 0", "2 paying, 3 corrected (wrong)", "2 2 held 2 orders 1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -273,8 +278,8 @@ func TestUnknownOrders(t *testing.T) {
 	})
 }
 
-// What is due is listed from the oldest on, what was given back from the last on. A payment for a sale that has
-// ended is due once.
+// What is due is listed from the oldest on, what was given back from the last on. A payment for a sale that
+// has ended is due once.
 func TestRefunds(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := newStand(t, cfg, 4, 2)

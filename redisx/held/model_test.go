@@ -38,8 +38,8 @@ type paymentOf struct {
 	price   int64
 }
 
-// After each step of a random history the equation of the stock holds, no state went back, and all money that
-// the provider got is an order's, or due to be given back, or given back.
+// After each step of a random history the equation of the stock holds, no state went back, and all money
+// that the provider got is an order's, or due to be given back, or given back.
 func TestModel(t *testing.T) {
 	for seed := range *models {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -112,7 +112,8 @@ func (p *player) begin() {
 	if err != nil {
 		return
 	}
-	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt), 10 * piecesOf(begun.Items)}
+	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt),
+		10 * piecesOf(begun.Items)}
 	p.open = append(p.open, opened)
 	if p.IntN(4) > 0 {
 		_, err := p.orders.Payable(id, begun.Attempt, opened.payment, opened.price)

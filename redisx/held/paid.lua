@@ -1,11 +1,11 @@
--- Notes that a payment was made: the order is paid. If its hold has expired meanwhile it is sold again, if that
--- can be; else the money is due to be given back. With rules.lua in front; KEYS as there, and
+-- Notes that a payment was made: the order is paid. If its hold has expired meanwhile it is sold again, if
+-- that can be; else the money is due to be given back. With rules.lua in front; KEYS as there, and
 --
 -- KEYS[10] the event of the provider: string, empty
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  the payment's id: string without spaces
 -- ARGV[4]  amount that was paid: integer >= 0, in minor units
--- ARGV[5]  amount that the order costs: integer >= 0, in minor units; used only for a payment that is not known
+-- ARGV[5]  amount that the order costs: integer >= 0, in minor units; only for a payment that is not known
 -- ARGV[6]  how long the event's id is remembered: seconds
 --
 -- Returns 0  the order is paid

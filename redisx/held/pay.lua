@@ -1,6 +1,6 @@
--- Begins a payment for a held order. The hold is extended once, when its first payment begins. A payment that
--- was begun and not noted (payable.lua) is begun again: the provider may have it already. With rules.lua in
--- front; KEYS as there.
+-- Begins a payment for a held order. The hold is extended once, when its first payment begins. A payment
+-- that was begun and not noted (payable.lua) is begun again: the provider may have it already. With
+-- rules.lua in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  how long a payment may take: milliseconds

@@ -8,7 +8,8 @@
 --
 -- Returns 0  it is the order's payment now; or none is open, and the next one is another
 --         1  it must be ended: the order is released or paid, or has a later payment. It is noted as void
-local user, number, attempt, payment, amount = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local user, number, attempt = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local payment, amount = ARGV[4], ARGV[5]
 local PAYABLE, VOID = 0, 1
 
 local o = read(user, call('GET', order))

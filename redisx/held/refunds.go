@@ -79,8 +79,8 @@ func parsePayment(text string) (r Refund, err error) {
 // OwnerOf returns the order of a payment that a slice knows; ErrNone if it knows none.
 func (o *Orders) OwnerOf(slice int, payment string) (ID, error) {
 	var text string
-	err := o.conns[slice].Do(pipeline.Command(&radix.Maybe{Rcv: &text}, "HGET", o.cfg.KeysOf(o.sale, slice).Payments,
-		payment))
+	key := o.cfg.KeysOf(o.sale, slice).Payments
+	err := o.conns[slice].Do(pipeline.Command(&radix.Maybe{Rcv: &text}, "HGET", key, payment))
 	if err == nil && (text == "" || strings.Contains(payment, "/")) {
 		err = ErrNone
 	}

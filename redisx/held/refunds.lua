@@ -1,12 +1,12 @@
--- Lists payments that are due to be given back, the oldest first, or those that were given back, the last one
--- first. With rules.lua in front; KEYS as there, but KEYS[1] is not used.
+-- Lists payments that are due to be given back, the oldest first, or those that were given back, the last
+-- one first. With rules.lua in front; KEYS as there, but KEYS[1] is not used.
 --
 -- ARGV[1]  "due" or "done"
 -- ARGV[2]  the payment behind which the list begins: string, "" for its begin
 -- ARGV[3]  payments in the list at most: integer > 0
 --
--- Returns {found, ...}: 0 if there is no payment ARGV[2] here, else 1; then for each payment its id, its time
--- (since when it is due, or when it was given back: Unix ms) and what KEYS[5] has of it
+-- Returns {found, ...}: 0 if there is no payment ARGV[2] here, else 1; then for each payment its id, its
+-- time (since when it is due, or when it was given back: Unix ms) and what KEYS[5] has of it
 local kind, after, most = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local dones = call('ZCOUNT', refunds, '-inf', '(0')

@@ -7,8 +7,9 @@
 -- KEYS[4]  released orders: hash user -> how many orders the user has had,
 --          "user-number" -> the order as it was, its third line "state number events at payment"; state is
 --          "released", "refund_due" or "refunded"; behind it a line with the reason
--- KEYS[5]  payments: hash id -> "user number amount state reason", state is "open", "void", "paid", "refund_due"
---          or "refunded", with a reason for the last two; "id~n" is a part of that payment; "user/number" ->
+-- KEYS[5]  payments: hash id -> "user number amount state reason", state is "open", "void", "paid",
+--          "refund_due" or "refunded", with a reason for the last two; "id~n" is a part of that payment;
+--          "user/number" ->
 --          "attempt begun": how many were begun for that order, and when the last one was, Unix ms; 0 if the
 --          next one must be another
 -- KEYS[6]  payments to give back, by since when: sorted set, Unix ms; below 0: by when that was done
@@ -35,8 +36,8 @@ end
 
 -- text is the value of an order.
 local function text(o)
-  return string.format('%s|%s\n%s\n%s %d %d %s %s', o.items, o.key, o.placed, o.state, o.number, o.seq, o.till,
-    o.payment)
+  return string.format('%s|%s\n%s\n%s %d %d %s %s', o.items, o.key, o.placed, o.state, o.number, o.seq,
+    o.till, o.payment)
 end
 
 -- change notes a new state of an order: in memory, and as an event with these fields.
@@ -87,7 +88,8 @@ end
 
 -- note notes the state of a payment.
 local function note(payment, o, amount, state, reason)
-  call('HSET', payments, payment, string.format('%s %d %s %s %s', o.user, o.number, amount, state, reason or ''))
+  local value = string.format('%s %d %s %s %s', o.user, o.number, amount, state, reason or '')
+  call('HSET', payments, payment, value)
 end
 
 -- noted returns user, number, amount, state and reason of a payment, nil for one that is not noted.
@@ -103,7 +105,8 @@ end
 
 -- attemptOf returns how many payments of an order were begun, and when the last one was.
 local function attemptOf(o)
-  local attempt, begun = string.match(call('HGET', payments, o.user .. '/' .. o.number) or '', '^(%d+) (%d+)$')
+  local value = call('HGET', payments, o.user .. '/' .. o.number)
+  local attempt, begun = string.match(value or '', '^(%d+) (%d+)$')
   return tonumber(attempt or 0), tonumber(begun or 0)
 end
 
@@ -112,8 +115,8 @@ local function begin(o, attempt, at)
   call('HSET', payments, o.user .. '/' .. o.number, string.format('%d %d', attempt, at))
 end
 
--- void ends the open payment of an order and returns its id, "-" for none. If it is made all the same, it buys
--- the order only for this amount.
+-- void ends the open payment of an order and returns its id, "-" for none. If it is made all the same, it
+-- buys the order only for this amount.
 local function void(o, price)
   local _, _, amount, state = noted(o.payment)
   begin(o, attemptOf(o), 0)
