@@ -23,6 +23,7 @@ type Config struct {
 	tokenFlags
 	operatorFlags
 	saleFlags
+	paymentFlags
 	ledgerFlags
 	repeatsFlags
 	blocklistFlags
@@ -76,6 +77,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.tokenFlags.add(c.flags)
 	c.operatorFlags.add(c.flags)
 	c.saleFlags.add(c.flags, &c.Redis)
+	c.paymentFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)
 	c.blocklistFlags.add(c.flags)

@@ -160,6 +160,15 @@ var (
 	PushHooksLost = counter("push_offline_lost_total", "Messages that the hook did not get or did not want.",
 		func(c *Counters) uint64 { return c.PushHooksLost.Value() })
 
+	PaymentsOpened = counter("payments_opened_total", "Payments that buyers have opened.",
+		func(c *Counters) uint64 { return c.PaymentsOpened.Value() })
+	PaymentFailures = counter("payment_failures_total", "Payments that the provider did not open.",
+		func(c *Counters) uint64 { return c.PaymentFailures.Value() })
+	PaymentEvents = counted("payment_events_total", "Events of the provider of payments, by what they led to.",
+		func(c *Counters) []Value { return c.PaymentEvents.Values() }, "outcome")
+	RefundsDue    = set("refunds_due", "Payments that are due to be given back.")
+	RefundsDueFor = set("refunds_due_seconds", "For how long the oldest of them has been due, 0 for none.")
+
 	CertificateEnd = set("certificate_expiry_timestamp_seconds", "When the certificate ends, Unix time.")
 	LinesDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped.",
 		func(c *Counters) uint64 { return c.LogLinesDropped.Value() })
