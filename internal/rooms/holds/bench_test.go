@@ -57,9 +57,9 @@ func BenchmarkSweep(b *testing.B) {
 const benchWorkers = 4
 
 // BenchmarkExpiry lets many holds end within a minute, say, while buyers order at a steady rate, and
-// compares that with the same orders alone. late is from the end of a hold to the sweep that released its order, p99
-// the time of an order, us/order the CPU time of redis-server for an order without what the releases take,
-// us/release the CPU time of one without orders.
+// compares that with the same orders alone. late is from the end of a hold to the sweep that released its
+// order, p99 the time of an order, us/order the CPU time of redis-server for an order without what the
+// releases take, us/release the CPU time of one without orders.
 //
 //	go test ./internal/rooms/holds -run - -bench Expiry -benchtime 1x -holds 100000 -within 1m
 func BenchmarkExpiry(b *testing.B) {
