@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -49,14 +50,15 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 }
 
 // placed answers placeOrder.
-func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
+func (s *Server) placed(ctx *fasthttp.RequestCtx, a *answer) {
+	err := a.err
 	if lacking, named := err.(*redisx.OutOfStock); named { // it does not allocate, as errors.As does
 		s.demand.Refused(lacking.Lacks)
 		replyLacking(ctx, lacking)
 		return
 	}
 	if refusal, named := err.(*redisx.Refusal); named {
-		s.replyRule(ctx, user, refusal)
+		s.replyRule(ctx, a.user, refusal)
 		return
 	}
 	if err != nil {
@@ -68,7 +70,7 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"id":`...)
-	b = s.appendOrderID(b, user, 0)
+	b = s.appendOrderID(b, a.user, a.number)
 	replyBody(ctx, append(b, '}'))
 }
 
@@ -103,7 +105,7 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 		b = s.appendOrderID(b, c.user, order.Hold.Number)
 		b = s.appendItems(b, order.Items)
 		if wantsDetails(ctx) {
-			b = appendPlaced(b, &order)
+			b = appendHold(appendPlaced(b, &order), &order.Hold)
 		}
 		b = append(b, '}')
 	}
@@ -118,6 +120,26 @@ func wantsDetails(ctx *fasthttp.RequestCtx) bool {
 // appendPlaced appends ,"placed_at": of an order, null if the time is not known.
 func appendPlaced(dst []byte, order *redisx.Order) []byte {
 	return appendTime(append(dst, `,"placed_at":`...), order.Placed)
+}
+
+// appendHold appends ,"state":... and the rest of an order that is or was held; nothing for a final one.
+func appendHold(dst []byte, h *redisx.Hold) []byte {
+	if h.State == "" {
+		return dst
+	}
+	dst = append(append(dst, `,"state":"`...), h.State...)
+	dst = appendTime(append(dst, `","till":`...), h.Till)
+	dst = appendMember(dst, `,"payment_id":`, h.Payment)
+	return appendMember(dst, `,"reason":`, h.Reason)
+}
+
+// appendMember appends a member, unless its text is empty.
+func appendMember(dst []byte, name, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	value, _ := json.Marshal(text) // a string can always be written
+	return append(append(dst, name...), value...)
 }
 
 // appendOrderID appends the id of the user's order as a JSON string.

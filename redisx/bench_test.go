@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
@@ -18,27 +19,30 @@ import (
 // longer the batches. Of several Redis, each with a slice, the busiest one is the limit.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
-		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1, nil) })
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1, 0, nil) })
 	}
-	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2, nil) })
+	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2, 0, nil) })
+	b.Run("buyers=1000/hold", func(b *testing.B) { benchmarkOrder(b, 1000, 1, time.Hour, nil) })
 	// Orders under rules: of which none concerns the order; of limits and times; with a household and a coupon.
 	b.Run("buyers=1000/rules", func(b *testing.B) {
-		benchmarkOrder(b, 1000, 1, func([]byte) redisx.Terms { return redisx.Terms{} })
+		benchmarkOrder(b, 1000, 1, 0, func([]byte) redisx.Terms { return redisx.Terms{} })
 	})
 	b.Run("buyers=1000/rules=times", func(b *testing.B) {
-		benchmarkOrder(b, 1000, 1, func([]byte) redisx.Terms {
+		benchmarkOrder(b, 1000, 1, 0, func([]byte) redisx.Terms {
 			return redisx.Terms{Foods: ";1:2:1700000000000-;7::!;*:3:"}
 		})
 	})
 	b.Run("buyers=1000/rules=coupon", func(b *testing.B) {
-		benchmarkOrder(b, 1000, 1, func(name []byte) redisx.Terms {
+		benchmarkOrder(b, 1000, 1, 0, func(name []byte) redisx.Terms {
 			return redisx.Terms{Household: string(name), Coupon: name}
 		})
 	})
 }
 
 // benchmarkOrder places orders; under terms, unless nil, which get the name of the cart.
-func benchmarkOrder(b *testing.B, buyers, nodes int, terms func(name []byte) redisx.Terms) {
+func benchmarkOrder(
+	b *testing.B, buyers, nodes int, hold time.Duration, terms func(name []byte) redisx.Terms,
+) {
 	servers := []*redistest.Server{redistest.Start(b)}
 	cfg := saletest.Config(servers[0])
 	for len(servers) < nodes {
@@ -46,7 +50,7 @@ func benchmarkOrder(b *testing.B, buyers, nodes int, terms func(name []byte) red
 		servers = append(servers, server)
 		cfg.Address += "," + server.Socket
 	}
-	cfg.Slices, cfg.Rules = nodes, terms != nil
+	cfg.Slices, cfg.Hold, cfg.Rules = nodes, hold, terms != nil
 	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	var users atomic.Uint32
 	b.ReportAllocs()

@@ -35,7 +35,8 @@ import "strconv"
 //	released_<sale> hash   "user-number" -> an order that was released;    for ever    held/shared.lua
 //	                       user -> how many orders the user has had
 //	payments_<sale> hash   id -> user, number, amount, state               for ever    held/shared.lua
-//	refunds_<sale> zset    payments to give back -> since when             for ever    held/shared.lua
+//	refunds_<sale> zset    payments to give back -> since when; done:      for ever    held/shared.lua
+//	                       below 0
 //	events_<sale>  stream  what happened to orders, see event.lua          for ever    event.lua
 //	used_<sale>    hash    "h:household", "c:coupon" -> user-number of      for ever    order_rules.lua,
 //	                       the order that has used it; how many              held/shared.lua
@@ -78,6 +79,7 @@ const StreamGroup = "ledger"
 // Keys are the keys that the scripts of a slice share, and the hash tag of the slice.
 type Keys struct {
 	Marker, Stock, Gate, Log, Stream, Tag      string
+	Fence                                      string // see pipeline.Options: answers about orders must last
 	Holds, Released, Payments, Refunds, Events string // of held orders
 	Used                                       string // what orders have used, see order_rules.lua
 }
@@ -86,7 +88,7 @@ type Keys struct {
 func (c *Config) KeysOf(id string, slice int) Keys {
 	tag := c.tag(slice)
 	k := Keys{Marker: MarkerKey, Stock: stockPrefix + id + tag, Gate: gatePrefix + id + tag,
-		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag,
+		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag, Fence: fenceKey + tag,
 		Holds: "holds_" + id + tag, Released: "released_" + id + tag, Payments: "payments_" + id + tag,
 		Refunds: "refunds_" + id + tag, Events: "events_" + id + tag,
 		Used: "used_" + id + tag}
@@ -102,7 +104,7 @@ const (
 	restockedPrefix = "+"
 	soldOutPrefix   = "!"
 	soldOutField    = "sold_out"
-	heldField       = "held" // pieces of held orders
+	heldPrefix      = "~" // pieces of held orders
 )
 
 // cart appends the key of a cart with that name.

@@ -66,21 +66,25 @@ type Hold struct {
 	Events  int       // of this order so far
 	Till    time.Time // when the hold ends, or when it ended
 	Payment string    // id of the last payment, "" for none
+	Reason  string    // why it was released, "" for no reason
 }
 
-// parseHold reads the third line of an order.
-func parseHold(line string) (h Hold, err error) {
+// parseHold reads the third line of an order and what stands behind it.
+func parseHold(text string) (h Hold, err error) {
+	line, reason, _ := strings.Cut(text, "\n")
+	h.Reason = reason
 	var till int64
-	if _, err := fmt.Sscanf(line, "%s %d %d %d %s", &h.State, &h.Number, &h.Events, &till, &h.Payment); err != nil {
+	_, err = fmt.Sscanf(line, "%s %d %d %d %s", &h.State, &h.Number, &h.Events, &till, &h.Payment)
+	if err != nil {
 		return Hold{}, fmt.Errorf("cannot read the state %q of an order: %w", line, err)
 	}
 	h.Till, h.Payment = timeOf(till), strings.TrimPrefix(h.Payment, "-")
 	return h, nil
 }
 
-// AppendOrderID appends the id of a user's order, "<sale>-<user>"; where the user had orders before that were
-// released, "<sale>-<user>-<before>". It is unique over all sales, because a user has one order at a time, and
-// is not stored. It does not allocate.
+// AppendOrderID appends the id of a user's order, "<sale>-<user>"; where the user had orders before that
+// were released, "<sale>-<user>-<before>". It is unique over all sales, because a user has one order at a
+// time, and is not stored. It does not allocate.
 func AppendOrderID(dst []byte, sale string, user uint32, before int) []byte {
 	dst = append(append(dst, sale...), '-')
 	dst = strconv.AppendUint(dst, uint64(user), 10)
@@ -178,8 +182,10 @@ func (p *placement) Complete(x *pipeline.Call) {
 	}
 	if err == errRefused {
 		err = p.refused(code / (orderCodes * orderBefore))
-	} else if numbered, ok := p.then.(Numbered); ok && code >= orderCodes {
-		numbered.Number(int(code / orderCodes))
+	} else if code >= orderCodes {
+		if numbered, ok := p.then.(Numbered); ok {
+			numbered.Number(int(code / orderCodes))
+		}
 	}
 	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock {
 		if m.add(p) {

@@ -142,7 +142,7 @@ func (x *slice) share(rules ...string) {
 	args, order, ruled := rules, orderScript, ruledScript
 	if hold := x.sale.cfg.Hold; hold > 0 {
 		keys = append(keys, k.Holds, k.Released, k.Events)
-		args = append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
+		args = append(slices.Clone(rules), strconv.FormatInt(hold.Milliseconds(), 10))
 		order, ruled = heldOrderScript, heldRuledScript
 	}
 	if x.sale.cfg.Rules {
@@ -155,7 +155,7 @@ func (x *slice) share(rules ...string) {
 // connect makes the connection that reaches slice i and others; changes: also for changes.
 func (s *Sale) connect(i int, changes bool) (c conn) {
 	redis := s.cfg.Slice(i)
-	opts := pipeline.Options{FieldsMax: s.stockFields(), Fence: fenceKey + s.slices[i].keys.Tag,
+	opts := pipeline.Options{FieldsMax: s.stockFields(), Fence: s.slices[i].keys.Fence,
 		Scripts: []*pipeline.Script{stateChangeScript, restockScript, soldOutScript, wantedScript,
 			lackingScript},
 		Outage: &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
@@ -183,8 +183,8 @@ func (s *Sale) connect(i int, changes bool) (c conn) {
 
 // stockFields is the most fields of a stock.
 func (s *Sale) stockFields() int {
-	const others = 4 // orders, sold_out, held, note
-	return 3*s.foods + others + transferFields*len(s.slices)
+	const others = 3 // orders, sold_out, note
+	return 4*s.foods + others + transferFields*len(s.slices)
 }
 
 // of returns the slice of a user.
@@ -200,6 +200,9 @@ func (s *Sale) home() *slice { return &s.slices[0] }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
+
+// Hold is how long an order is held until it is paid; 0: orders are final at once.
+func (s *Sale) Hold() time.Duration { return s.cfg.Hold }
 
 // Run keeps the connections until ctx ends, and returns nil then. All calls must have returned before.
 func (s *Sale) Run(ctx context.Context) error {

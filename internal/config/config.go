@@ -24,6 +24,7 @@ type Config struct {
 	operatorFlags
 	saleFlags
 	rulesFlags
+	paymentFlags
 	ledgerFlags
 	repeatsFlags
 	blocklistFlags
@@ -77,6 +78,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.tokenFlags.add(c.flags)
 	c.operatorFlags.add(c.flags)
 	c.saleFlags.add(c.flags, &c.Redis)
+	c.paymentFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)
 	c.blocklistFlags.add(c.flags)

@@ -38,8 +38,8 @@ type paymentOf struct {
 	price   int64
 }
 
-// After each step of a random history the equation of the stock holds, no state went back, and all money that
-// the provider got is an order's, or due to be given back, or given back.
+// After each step of a random history the equation of the stock holds, no state went back, and all money
+// that the provider got is an order's, or due to be given back, or given back.
 func TestModel(t *testing.T) {
 	for seed := range *models {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -112,7 +112,8 @@ func (p *player) begin() {
 	if err != nil {
 		return
 	}
-	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt), 10 * piecesOf(begun.Items)}
+	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt),
+		10 * piecesOf(begun.Items)}
 	p.open = append(p.open, opened)
 	if p.IntN(4) > 0 {
 		_, err := p.orders.Payable(id, begun.Attempt, opened.payment, opened.price)
@@ -161,7 +162,7 @@ func (p *player) rest() {
 		return
 	}
 	var due []string
-	p.raw(&due, "ZRANGE", p.keys.Refunds, "0", "-1")
+	p.raw(&due, "ZRANGEBYSCORE", p.keys.Refunds, "0", "+inf")
 	if len(due) == 0 {
 		return
 	}
@@ -189,7 +190,8 @@ func (p *player) check() {
 		fmt.Sscan(fields[i+1], &n)
 		stock[fields[i]] = n
 	}
-	sold, held, orders, paid := make([]int64, len(p.initial)), int64(0), int64(0), map[string]bool{}
+	sold, held := make([]int64, len(p.initial)), make([]int64, len(p.initial))
+	orders, paid := int64(0), map[string]bool{}
 	for user := range uint32(modelUsers) {
 		o, err := p.sale.Order(user + 2)
 		testkit.Must(p, err)
@@ -200,7 +202,7 @@ func (p *player) check() {
 		for _, item := range o.Items {
 			sold[item.Food-1] += item.Count
 			if o.Hold.State != redisx.Paid {
-				held += item.Count
+				held[item.Food-1] += item.Count
 			}
 		}
 		if o.Hold.State == redisx.Paid {
@@ -212,8 +214,8 @@ func (p *player) check() {
 	}
 	for food, initial := range p.initial {
 		p.want(fmt.Sprint("food ", food+1), initial+p.restocked[food], stock[fmt.Sprint(food+1)]+sold[food])
+		p.want(fmt.Sprint("held of food ", food+1), stock[fmt.Sprint("~", food+1)], held[food])
 	}
-	p.want("held", stock["held"], held)
 	p.want("orders", stock["orders"], orders)
 	p.checkMoney(paid)
 	p.checkEvents()
@@ -222,7 +224,7 @@ func (p *player) check() {
 // checkMoney compares what the provider got with what the payments say.
 func (p *player) checkMoney(paid map[string]bool) {
 	var due []string
-	p.raw(&due, "ZRANGE", p.keys.Refunds, "0", "-1")
+	p.raw(&due, "ZRANGEBYSCORE", p.keys.Refunds, "0", "+inf")
 	waiting := map[string]bool{}
 	for _, payment := range due {
 		waiting[payment] = true
@@ -230,7 +232,7 @@ func (p *player) checkMoney(paid map[string]bool) {
 	noted := map[string]bool{}
 	for payment, text := range p.payments() {
 		f := strings.Fields(text)
-		if len(f) < 4 || strings.Contains(payment, "/") {
+		if len(f) < 4 || strings.Contains(payment, "~") {
 			continue
 		}
 		switch f[3] {

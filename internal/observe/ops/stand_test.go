@@ -38,6 +38,9 @@ func newConfig(
 	}
 	redis := redisx.Config{CartTTL: time.Hour, Quiet: true, Slices: slices}
 	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, patience
+	if slices > 1 { // what only some sales show
+		redis.Hold = time.Hour
+	}
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
 	testkit.Must(tb, err)
@@ -53,6 +56,8 @@ func everyRoom(s *Scrape) {
 	s.Set(figures.MessagesWaiting, 0)
 	s.SetFlag(figures.VKUp, false)
 	s.SetFlag(figures.PushUp, true)
+	s.Set(figures.RefundsDue, 3)
+	s.Set(figures.RefundsDueFor, 60)
 	s.SetFlag(figures.VKTokenRefused, true, "7")
 	s.Set(figures.Documents, 130)
 	s.SetAge(figures.BlocklistAge, time.Now().Add(time.Hour)) // a clock that was set back

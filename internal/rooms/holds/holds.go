@@ -18,15 +18,17 @@ import (
 )
 
 const (
-	look  = 500 * time.Millisecond // between two looks at a slice where nothing is due; a hold ends at most this late
-	pause = 2 * time.Millisecond   // between two sweeps while more is due
+	// Between two looks at a slice where nothing more is due. A hold that ends meanwhile waits for the next
+	// look of any worker, so that a sweep releases several orders: one for each would cost Redis much more.
+	look  = 100 * time.Millisecond
+	pause = time.Millisecond // between two sweeps while more is due
 )
 
 // Config of Holds.
 type Config struct {
 	Orders   *held.Orders
 	Slices   int
-	Released func(orders int) // counts; nil for nothing
+	Released func(orders int, late time.Duration) // counts; nil for nothing
 }
 
 // Holds sweeps the slices of a sale.
@@ -50,19 +52,18 @@ func (h *Holds) Run(ctx context.Context) error {
 
 // sweep releases what is due of a slice and returns when to look again.
 func (h *Holds) sweep(slice int) time.Duration {
-	released, next, err := h.cfg.Orders.Release(slice)
+	r, err := h.cfg.Orders.Release(slice)
 	switch {
 	case err != nil:
-		if n := h.pace.Due(time.Now()); n > 0 && !errors.Is(err, redisx.ErrSaleGone) {
-			slog.Warn("held orders are not released", "slice", slice, "error", err)
+		logged := errors.Is(err, redisx.ErrSaleGone) || errors.Is(err, redisx.ErrUnavailable) // by the connections
+		if !logged && h.pace.Due(time.Now()) > 0 {
+			slog.Error("held orders are not released", "slice", slice, "error", err)
 		}
-	case released > 0:
-		if h.cfg.Released != nil {
-			h.cfg.Released(released)
-		}
-		return pause + rand.N(pause)
-	case !next.IsZero():
-		return min(max(time.Until(next), pause), look) + rand.N(pause)
+	case r.Orders > 0 && h.cfg.Released != nil:
+		h.cfg.Released(r.Orders, r.Late)
 	}
-	return look
+	if r.More {
+		return pause + rand.N(pause)
+	}
+	return look + rand.N(look)
 }
