@@ -476,6 +476,8 @@ export const words = {
   "{name}: {n} taken back": "{name}：收回 {n}",
   "{n} left, before {before}": "剩 {n} 件，之前 {before} 件",
   "Everything was sold out": "已全部售完",
+  "Order {id}: {items} left of it": "订单 {id}：剩下 {items}",
+  "Order {id} was cancelled": "订单 {id} 已取消",
   "All orders": "全部订单",
   "Items of the order": "订单明细",
   Food: "食物",
