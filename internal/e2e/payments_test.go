@@ -125,8 +125,8 @@ func redisDo(r *redistest.Server, words ...string) error {
 	return err
 }
 
-// Orders are paid, at both kinds of providers: an event that comes twice, late, in any order, or forged changes
-// what it must and nothing else.
+// Orders are paid, at both kinds of providers: an event that comes twice, late, in any order, or forged
+// changes what it must and nothing else.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	for _, stripe := range []bool{false, true} {
@@ -189,8 +189,8 @@ func (s *payingShop) wantRefunds(state string, want ...string) {
 	}
 }
 
-// A provider that takes the order and does not answer, a killed server, a secret that changes, a buyer who gives
-// the order back, an operator who corrects, and the next sale: no money is lost.
+// A provider that takes the order and does not answer, a killed server, a secret that changes, a buyer who
+// gives the order back, an operator who corrects, and the next sale: no money is lost.
 func TestPaymentsUnderFaults(t *testing.T) {
 	t.Parallel()
 	s, secrets := servePaying(t, provider.Config{})
@@ -259,8 +259,8 @@ func TestPaymentsUnderFaults(t *testing.T) {
 	for what, want := range map[string]string{
 		`{"reason":"expired","state":"cancelled"}`: "400 INVALID_REASON", "": "400 EMPTY_REQUEST",
 		`{"reason":"x","state":"paid"}`: "400 INVALID_STATE", `{"reason":"x"}`: "400 MALFORMED_JSON",
-		`{"reason":"x","items":[]}`: "400 INVALID_ITEMS", `{"reason":"x","items":[{"food_id":1}]}`: "400 INVALID_ITEMS",
-		`{"reason":"x","state":"cancelled"}`: "404 ORDER_NOT_FOUND",
+		`{"reason":"x","items":[]}`: "400 INVALID_ITEMS", `{"reason":"x","state":"cancelled"}`: "404 ORDER_NOT_FOUND",
+		`{"reason":"x","items":[{"food_id":1}]}`: "400 INVALID_ITEMS",
 	} {
 		r, err := root.Do("PATCH", "/admin/orders/"+first, what)
 		testkit.Must(t, err)
