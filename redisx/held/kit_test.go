@@ -54,7 +54,7 @@ func newStand(tb testing.TB, cfg redisx.Config, stock ...int64) *stand {
 	testkit.Background(tb, s.sale.Run)
 	testkit.Background(tb, s.orders.Run)
 	testkit.Until(tb, "connected", func() bool {
-		_, _, err := s.orders.Release(0)
+		_, err := s.orders.Release(0)
 		return err == nil && s.buy(usersMax, nil) == redisx.ErrCartEmpty
 	})
 	return s
@@ -107,9 +107,9 @@ func (s *stand) expire(user uint32) {
 	s.Helper()
 	s.raw(nil, "ZADD", s.keys.Holds, "XX", "1", fmt.Sprint(user))
 	for released := 1; released > 0; {
-		var err error
-		released, _, err = s.orders.Release(0)
+		r, err := s.orders.Release(0)
 		testkit.Must(s, err)
+		released = r.Orders
 	}
 }
 

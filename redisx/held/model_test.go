@@ -190,7 +190,8 @@ func (p *player) check() {
 		fmt.Sscan(fields[i+1], &n)
 		stock[fields[i]] = n
 	}
-	sold, held, orders, paid := make([]int64, len(p.initial)), int64(0), int64(0), map[string]bool{}
+	sold, held := make([]int64, len(p.initial)), make([]int64, len(p.initial))
+	orders, paid := int64(0), map[string]bool{}
 	for user := range uint32(modelUsers) {
 		o, err := p.sale.Order(user + 2)
 		testkit.Must(p, err)
@@ -201,7 +202,7 @@ func (p *player) check() {
 		for _, item := range o.Items {
 			sold[item.Food-1] += item.Count
 			if o.Hold.State != redisx.Paid {
-				held += item.Count
+				held[item.Food-1] += item.Count
 			}
 		}
 		if o.Hold.State == redisx.Paid {
@@ -213,8 +214,8 @@ func (p *player) check() {
 	}
 	for food, initial := range p.initial {
 		p.want(fmt.Sprint("food ", food+1), initial+p.restocked[food], stock[fmt.Sprint(food+1)]+sold[food])
+		p.want(fmt.Sprint("held of food ", food+1), stock[fmt.Sprint("~", food+1)], held[food])
 	}
-	p.want("held", stock["held"], held)
 	p.want("orders", stock["orders"], orders)
 	p.checkMoney(paid)
 	p.checkEvents()

@@ -26,7 +26,7 @@ call('XADD', log, '*', 'by', by, 'what', 'order', 'user', user, 'number', number
   'reason', why)
 local ended, due = '-', '-'
 if o.state ~= 'paid' then
-  call('HINCRBY', stock, 'held', -piecesOf(goes))
+  hold(goes, -1)
   ended = void(o, 0)
   o.payment = '-'
 elseif tonumber(amount) > 0 then
