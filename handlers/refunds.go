@@ -170,9 +170,8 @@ func (r correctionsCalls) corrected(id held.ID, owed held.Owed) ([]byte, error) 
 	}
 	body := struct {
 		*orderBody
-		State  redisx.HoldState `json:"state"`
-		Refund *owedBody        `json:"refund,omitempty"`
-	}{r.bodyOfOrder(of, &order, names[id.User]), order.Hold.State, nil}
+		Refund *owedBody `json:"refund,omitempty"`
+	}{r.bodyOfOrder(of, &order, names[id.User]), nil}
 	if owed.Payment != "" {
 		body.Refund = &owedBody{owed.Payment, owed.Amount}
 	}
