@@ -135,7 +135,7 @@ func TestPayments(t *testing.T) {
 			s, _ := servePaying(t, provider.Config{Stripe: stripe})
 			ann, first := s.buyer(2, item(1, 1), item(2, 1))
 			p := s.pay(ann, first)
-			if p != (payment{"pay_1", "https://pay.example/pay_1", 1700, "EUR"}) {
+			if p != (payment{"pay_1", s.provider.URL() + "/pay/pay_1", 1700, "EUR"}) {
 				t.Errorf("opened %+v", p)
 			}
 			again := s.pay(ann, first) // the first one ends
@@ -194,6 +194,7 @@ func (s *payingShop) wantRefunds(state string, want ...string) {
 func TestPaymentsUnderFaults(t *testing.T) {
 	t.Parallel()
 	s, secrets := servePaying(t, provider.Config{})
+	s.compareSession(t, testkit.ReadFile(t, root+"internal/rooms/payments/README.md"))
 	ann, first := s.buyer(2, item(1, 2))
 	s.provider.Mute(1)
 	if _, err := ann.Do("POST", "/orders/"+first+"/payment", ""); err != nil {
