@@ -22,7 +22,7 @@ import (
 const (
 	PaymentsMax = 10                 // that are opened for it
 	Remembered  = 3 * 24 * time.Hour // of an event's id
-	releaseMost = 16                 // orders that one call releases: Redis is busy for about 100 us
+	releaseMost = 4                  // orders that one call releases: Redis is busy for about 100 us
 )
 
 // Why an order was released; operators write reasons of their own.
@@ -139,25 +139,23 @@ func (o *Orders) Find(id ID) (redisx.Order, error) {
 type Release struct {
 	Orders int
 	Late   time.Duration // since the first of their holds has ended
-	Next   time.Time     // when the next hold of the slice ends; the zero time for none
+	More   bool          // more are due
 }
 
-// Release releases orders of a slice whose hold is over, at most releaseMost. Any number of callers may sweep.
-// Errors: redisx.ErrSaleGone, redisx.ErrUnavailable.
+// Release releases orders of a slice whose hold is over, at most releaseMost. Any number of callers may
+// sweep. Errors: redisx.ErrSaleGone, redisx.ErrUnavailable.
 func (o *Orders) Release(slice int) (r Release, err error) {
-	var next, late int64
+	var late int64
 	k := o.cfg.KeysOf(o.sale, slice)
-	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&r.Orders, &next, &late}, keysOf(k, k.Holds),
+	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&r.Orders, &late}, keysOf(k, k.Holds),
 		releaseArgs(k, "", Expired)...))
 	switch {
 	case err != nil:
 		return Release{}, err
 	case r.Orders < 0:
 		return Release{}, redisx.ErrSaleGone
-	case next > 0:
-		r.Next = time.UnixMilli(next).UTC()
 	}
-	r.Late = time.Duration(late) * time.Millisecond
+	r.Late, r.More = time.Duration(late)*time.Millisecond, r.Orders == releaseMost
 	return r, nil
 }
 
@@ -185,11 +183,11 @@ func releaseSlice(ctx context.Context, cfg redisx.Config, sale, why string, slic
 	}
 	defer l.Close()
 	k := cfg.KeysOf(sale, slice)
-	for released, next, late := 1, int64(0), int64(0); released > 0; {
+	for released, late := 1, int64(0); released > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x := releaseDueScript.Eval(&radix.Tuple{&released, &next, &late}, keysOf(k, k.Holds),
+		x := releaseDueScript.Eval(&radix.Tuple{&released, &late}, keysOf(k, k.Holds),
 			releaseArgs(k, "+inf", why)...)
 		if err := l.Do(x, cfg.Timeout); err != nil {
 			return err

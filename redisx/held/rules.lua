@@ -66,10 +66,9 @@ local function take(items)
   return true
 end
 
--- keep keeps an order that was released.
-local function keep(o)
-  call('HSET', released, o.user .. '-' .. o.number, text(o) .. '\n' .. o.reason)
-end
+-- kept is the value of an order that was released, and keep keeps it.
+local function kept(o) return text(o) .. '\n' .. o.reason end
+local function keep(o) call('HSET', released, o.user .. '-' .. o.number, kept(o)) end
 
 -- release ends an order that holds pieces or has them: they go back, and the user may order again.
 local function release(key, o, state, at, reason)
@@ -80,10 +79,8 @@ local function release(key, o, state, at, reason)
   change(o, state, at, 'items', o.items, 'reason', reason)
   call('ZREM', holds, o.user)
   call('DEL', key)
-  if tonumber(call('HGET', released, o.user) or 0) <= o.number then
-    call('HSET', released, o.user, o.number + 1)
-  end
-  keep(o)
+  local had = tonumber(call('HGET', released, o.user) or 0)
+  call('HSET', released, o.user, math.max(had, o.number + 1), o.user .. '-' .. o.number, kept(o))
 end
 
 -- note notes the state of a payment.

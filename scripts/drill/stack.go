@@ -14,6 +14,7 @@ import (
 	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
+	"flashsale/internal/testkit/provider"
 )
 
 const (
@@ -43,6 +44,7 @@ type setup struct {
 	stock    int    // of each food; 0 is stockDefault
 	talk     string // flags of the load of the conversation; "": the servers have none
 	ledger   bool   // the servers have a database, -ledger, and Redis keeps few messages
+	hold     bool   // orders are held until they are paid, at a provider that the drill plays
 	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
@@ -62,12 +64,13 @@ func (c setup) workers() int {
 
 // stack is everything that runs for one drill.
 type stack struct {
-	setup  setup
-	folder string
-	long   bool          // more and longer faults
-	valkey bool          // the nodes of a cluster are valkey-server
-	paired bool          // another fault goes on at the same time
-	slack  time.Duration // times each promised time
+	setup      setup
+	folder     string
+	long       bool          // more and longer faults
+	valkey     bool          // the nodes of a cluster are valkey-server
+	heldOrders int           // of the drill holds
+	paired     bool          // another fault goes on at the same time
+	slack      time.Duration // times each promised time
 
 	disk    *disk
 	clock   *launch.Clock
@@ -82,8 +85,11 @@ type stack struct {
 	alarms  *alarms
 	asides  *asides
 
+	provider *provider.Provider // of payments; nil without -hold
+
 	mu      sync.Mutex    // two faults of a pair write what follows
 	mayLose int           // acknowledged orders in data that the drill destroyed
+	own     int           // orders that the drill has placed beside the load
 	resumed time.Duration // the longest wait for service after a fault
 	notes   []string      // what a reader of the result should know
 	broken  []string      // broken promises, beside those that are judged at the end
@@ -112,11 +118,18 @@ func (s *stack) destroyed(orders int) {
 	s.mayLose += orders
 }
 
+// ordered counts orders that the drill has placed beside the load: bench knows nothing of them.
+func (s *stack) ordered(orders int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own += orders
+}
+
 // startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
 // error too.
 func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, error) {
 	s := &stack{setup: c, alarms: a, long: opt.long, valkey: opt.valkey,
-		slack: time.Duration(opt.slack)}
+		slack: time.Duration(opt.slack), heldOrders: opt.holds}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
 		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
@@ -128,6 +141,13 @@ func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, 
 	program, env, err := s.serverProgram(ctx)
 	if err != nil {
 		return s, err
+	}
+	if c.hold {
+		if s.provider, err = provider.Start(provider.Config{Secret: paymentSecret, Key: "drill"}); err != nil {
+			return s, err
+		}
+		env = append(env, "HOLD="+holdTime, "PAYMENT="+s.provider.Flag(), "PAYMENT_KEY=drill",
+			"PAYMENT_SECRETS="+paymentSecret, "LIMITS=off")
 	}
 	if c.ledger {
 		if s.books, err = openBooks(ctx, s.folder); err != nil {
@@ -251,6 +271,9 @@ func (s *stack) stop() {
 	}
 	if s.books != nil {
 		s.books.Kill()
+	}
+	if s.provider != nil {
+		s.provider.Close()
 	}
 	if s.disk != nil {
 		s.disk.remove()
