@@ -71,6 +71,7 @@ var libraries = []struct {
 	{[]string{"database/sql", "github.com/go-sql-driver/mysql"},
 		[]string{"internal/catalog", "internal/rooms/ledger", "internal/rooms/operators", "internal/testkit",
 			"scripts"}},
+	{[]string{"github.com/coreos/go-oidc", "golang.org/x/oauth2"}, []string{"internal/rooms/oidc"}},
 	{[]string{"github.com/pquerna/otp"}, []string{"internal/rooms/operators"}},
 }
 
