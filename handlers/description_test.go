@@ -89,7 +89,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
 		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
-		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
+		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})), OIDC(nil),
 	} {
 		table = append(table, join(s.Server)...)
 	}

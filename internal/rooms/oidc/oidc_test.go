@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -42,16 +41,8 @@ func newRoom(t *testing.T, p *idp.Provider, change func(*Config)) *OIDC {
 // browse does what the browser does at the provider, and returns what it comes back with.
 func browse(t *testing.T, address string) (code, state string) {
 	t.Helper()
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
-	reply, err := client.Get(address)
-	testkit.Must(t, err)
-	defer reply.Body.Close()
-	back, err := reply.Location()
-	testkit.Must(t, err)
-	told, err := url.ParseQuery(back.Fragment)
-	if !strings.HasPrefix(back.String(), page+"#") || err != nil {
+	back, told := idp.Visit(t, address)
+	if !strings.HasPrefix(back.String(), page+"#") {
 		t.Fatalf("the provider sends the browser to %s", back)
 	}
 	return told.Get("code"), told.Get("state")
@@ -105,14 +96,8 @@ func TestOtherProviders(t *testing.T) {
 	if _, err := o.Finish("x", state, verifier); !errors.Is(err, ErrRefused) || p.Calls("/token") != 1 {
 		t.Errorf("a wrong code: %v after %d calls, want one", err, p.Calls("/token"))
 	}
-	asked, err := http.NewRequest("GET", address, nil)
-	testkit.Must(t, err)
-	reply, err := http.DefaultTransport.RoundTrip(asked)
-	testkit.Must(t, err)
-	defer reply.Body.Close()
-	back, err := reply.Location()
-	testkit.Must(t, err)
-	if name, err := o.Finish(back.Query().Get("code"), state, verifier); name != "alice" || err != nil {
+	_, told := idp.Visit(t, address)
+	if name, err := o.Finish(told.Get("code"), state, verifier); name != "alice" || err != nil {
 		t.Errorf("%q, %v", name, err)
 	}
 }

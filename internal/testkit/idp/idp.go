@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"flashsale/internal/testkit"
 )
 
 // The client that the provider knows.
@@ -104,6 +106,22 @@ func (p *Provider) Calls(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls[path]
+}
+
+// Visit goes where a login sends the browser, and returns where the provider sends it then, with what it is
+// told.
+func Visit(tb testing.TB, address string) (back *url.URL, told url.Values) {
+	tb.Helper()
+	asked, err := http.NewRequest("GET", address, nil)
+	testkit.Must(tb, err)
+	reply, err := http.DefaultTransport.RoundTrip(asked) // which follows nothing
+	testkit.Must(tb, err)
+	defer reply.Body.Close()
+	back, err = reply.Location()
+	testkit.Must(tb, err)
+	told, err = url.ParseQuery(cmp.Or(back.Fragment, back.RawQuery))
+	testkit.Must(tb, err)
+	return back, told
 }
 
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {
