@@ -90,6 +90,9 @@ func (s *Server) loggedIn(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 		s.refuseToken(ctx, sent)
 		return 0, false
 	}
+	if c.user == 0 {
+		ctx.SetUserValue(actorKey, c.name)
+	}
 	return c.user, true
 }
 
