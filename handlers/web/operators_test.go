@@ -142,21 +142,23 @@ func TestOperatorsOnPage(t *testing.T) {
 	p.untilText("account", "vera (viewer)")
 	p.until("the live view", `document.body.dataset.view === "live"`)
 	p.until("the views of a viewer", `[...document.querySelectorAll("nav a")].filter((a) => !a.hidden)
-		.map((a) => a.textContent).join() === "Shop,Live,Orders,Traffic"`)
-	for _, view := range []string{"live", "orders", "traffic"} {
+		.map((a) => a.textContent).join() === "Shop,Live,Operate,Orders,Traffic"`)
+	for _, view := range []string{"live", "operate", "orders", "traffic"} {
 		p.view(view)
 		p.accessible(view + ", as a viewer")
 		acts := p.js(`return [...document.querySelectorAll("main button")].filter((b) => b.checkVisibility())
 			.filter((b) => !b.closest("#traffic-top, thead")).map((b) => b.textContent)
 			.filter((text) => !/^(Read again|Stop|Previous|Next|Refresh)$/.test(text))
+			.filter((text) => !/^(Orders as CSV|Items as CSV|Orders as JSON lines|Show what it would be)$/.test(text))
 			.filter((text) => !/^(Search|All orders|Sums as CSV|Show on a wall)$/.test(text)).join()`)
 		if acts != "" {
 			t.Errorf("%s has for a viewer: %s", view, acts)
 		}
 	}
-	p.js(`location.hash = "#/operate"`)
-	p.until("no view of operators", `document.getElementById("view-operate").hidden &&
-		document.body.dataset.view === "buy"`)
+	p.view("operate")
+	p.until("the log", `document.querySelector("#log tbody").textContent.includes("Ann Lee")`)
+	p.click("#next-plan")
+	p.untilText("next-shown", "The next one has 4 foods with 40 pieces, as this one had at first.")
 	p.run(chromedp.EmulateViewport(320, 640))
 	p.shoot("viewer-phone")
 	if wide := p.js("return document.documentElement.scrollWidth - innerWidth"); wide > "0" {

@@ -49,6 +49,7 @@ export const words = {
   "Log in as an operator": "操作员登录",
   "Log in with {provider}": "使用 {provider} 登录",
   "Finishing the login…": "正在完成登录……",
+  "Show what it would be": "查看下一场的内容",
   Operator: "操作员",
   Code: "验证码",
   viewer: "查看员",
