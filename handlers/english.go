@@ -42,7 +42,7 @@ var english = map[string]string{
 	"WRONG_CODE":                    "The code is wrong or was used.",
 	"OIDC_REFUSED":                  "The login at the provider was not finished, is too old, or is not valid.",
 	"NOT_AN_OPERATOR":               "Your account at the provider is not one of an operator.",
-	"PROVIDER_UNAVAILABLE":          "The login provider cannot be reached.",
+	"OIDC_UNAVAILABLE":              "The login provider cannot be reached.",
 	"DOCUMENT_INVALID":              "The identity document is invalid.",
 	"TOO_MANY_DOCUMENTS":            "A request may ask for at most 500 documents.",
 	"INVALID_KEY":                   "The key is invalid.",

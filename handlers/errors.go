@@ -87,7 +87,7 @@ var (
 	errWrongCode         = newFailure(403, "WRONG_CODE", "验证码错误或已使用")
 	errOIDCRefused       = newFailure(403, "OIDC_REFUSED", "登录未完成、已过期或无效")
 	errNoOperator        = newFailure(403, "NOT_AN_OPERATOR", "该账户不是操作员")
-	errProviderAway      = newFailure(503, "PROVIDER_UNAVAILABLE", "无法连接登录服务")
+	errProviderAway      = newFailure(503, "OIDC_UNAVAILABLE", "无法连接登录服务")
 	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errBadKey            = newFailure(400, "INVALID_KEY", "键无效")

@@ -16,7 +16,7 @@ import (
 const (
 	oidcRefused  = `{"code":"OIDC_REFUSED","message":"登录未完成、已过期或无效"}`
 	noOperator   = `{"code":"NOT_AN_OPERATOR","message":"该账户不是操作员"}`
-	providerAway = `{"code":"PROVIDER_UNAVAILABLE","message":"无法连接登录服务"}`
+	providerAway = `{"code":"OIDC_UNAVAILABLE","message":"无法连接登录服务"}`
 
 	// Those of RFC 7636, appendix B.
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
