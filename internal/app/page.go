@@ -17,7 +17,8 @@ func (w *worker) servePage() (part, error) {
 	}
 	var has []string
 	for name, on := range map[string]bool{web.Chat: w.cfg.Chat, web.Operators: found.Source != "",
-		web.Root: !w.cfg.RootOff, web.Rules: w.cfg.Rules != ""} {
+		web.Root: !w.cfg.RootOff, web.Provider + "=" + w.cfg.OIDCProvider(): w.cfg.OIDCIssuer != "",
+		web.Rules: w.cfg.Rules != ""} {
 		if on {
 			has = append(has, name)
 		}
