@@ -22,6 +22,7 @@ import (
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/demand"
+	"flashsale/internal/rooms/events"
 	"flashsale/internal/rooms/images"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -88,7 +89,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
+		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil), Events(nil, new(events.Webhooks)),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
 	} {
 		table = append(table, join(s.Server)...)

@@ -11,8 +11,8 @@ import (
 )
 
 // rooms are all rooms. In a process they start in this order and stop in the reverse order.
-var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRoom, liveRoom, sessionsRoom,
-	accountsRoom, presenceRoom, threadsRoom, pushRoom, imagesRoom, demandRoom, nextRoom, pageRoom,
+var rooms = []room{ledgerRoom, eventsRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRoom, liveRoom,
+	sessionsRoom, accountsRoom, presenceRoom, threadsRoom, pushRoom, imagesRoom, demandRoom, nextRoom, pageRoom,
 	operatorsRoom}
 
 // A room is a feature beside the sale, off the order path. It may have a part in the supervisor and a part
