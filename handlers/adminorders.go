@@ -198,8 +198,8 @@ func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
 
 func (s *Server) bodyOfOrder(of *saleOrders, order *redisx.Order, name string) *orderBody {
 	c := s.cfg.Catalog
-	body := &orderBody{ID: string(redisx.AppendOrderID(nil, of.sale, order.User, order.Hold.Number)), Sale: of.sale,
-		User: order.User, Name: name, Placed: stamp(order.Placed)}
+	id := redisx.AppendOrderID(nil, of.sale, order.User, order.Hold.Number)
+	body := &orderBody{ID: string(id), Sale: of.sale, User: order.User, Name: name, Placed: stamp(order.Placed)}
 	var goods []catalog.Goods
 	if of.sameFoods {
 		goods, body.Currency = c.Goods(), c.Currency()

@@ -32,6 +32,7 @@ import (
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
+	"flashsale/redisx/held"
 	"flashsale/tokens"
 )
 
@@ -89,7 +90,8 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil), Events(nil, new(events.Webhooks)),
+		Holds(new(held.Orders)), Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
+		Events(nil, new(events.Webhooks)),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
 	} {
 		table = append(table, join(s.Server)...)

@@ -88,6 +88,8 @@ var english = map[string]string{
 	"TOO_MANY_ORDERS":               "Too many orders to sort: search for fewer, or use flashsale sale export.",
 	"SALE_NOT_FOUND":                "There is no such sale.",
 	"ORDER_NOT_FOUND":               "There is no such order.",
+	"ORDER_PAID":                    "The order is paid.",
+	"TOO_MANY_RELEASED":             "Too many of your orders were released: you cannot order again.",
 	"INVALID_ADD":                   "A restock adds or takes back 1 to 1000000000 pieces.",
 	"ACCOUNT_CLOSED":                "The account is closed.",
 	"EVENTS_GONE":                   "The events behind this cursor are no longer kept.",

@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
+	"flashsale/redisx/held"
 	"flashsale/redisx/turnover"
 )
 
@@ -104,6 +105,8 @@ var (
 	errTooManyOrders     = newFailure(413, "TOO_MANY_ORDERS", "订单过多，无法排序；请缩小范围或使用 flashsale sale export")
 	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
 	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
+	errOrderPaid         = newFailure(409, "ORDER_PAID", "订单已支付")
+	errManyReleased      = newFailure(403, "TOO_MANY_RELEASED", "已释放的订单过多，不能再下单")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
 	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
 	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
@@ -154,6 +157,7 @@ var failures = []*failure{
 	errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
 	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
+	errOrderPaid, errManyReleased,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
@@ -211,6 +215,9 @@ var outcomes = []struct {
 	{turnover.ErrNotClosed, errNotClosed},
 	{turnover.ErrLedgerBehind, errLedgerBehind},
 	{turnover.ErrOverAlready, errClosesInPast},
+	{redisx.ErrReleased, errManyReleased},
+	{held.ErrNone, errNoOrder},
+	{held.ErrPaid, errOrderPaid},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 	{threads.ErrNoUser, errUserNotFound},

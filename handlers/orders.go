@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -99,7 +100,7 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 		b = s.appendOrderID(b, c.user, order.Hold.Number)
 		b = s.appendItems(b, order.Items)
 		if wantsDetails(ctx) {
-			b = appendPlaced(b, &order)
+			b = appendHold(appendPlaced(b, &order), &order.Hold)
 		}
 		b = append(b, '}')
 	}
@@ -114,6 +115,26 @@ func wantsDetails(ctx *fasthttp.RequestCtx) bool {
 // appendPlaced appends ,"placed_at": of an order, null if the time is not known.
 func appendPlaced(dst []byte, order *redisx.Order) []byte {
 	return appendTime(append(dst, `,"placed_at":`...), order.Placed)
+}
+
+// appendHold appends ,"state":... and the rest of an order that is or was held; nothing for a final one.
+func appendHold(dst []byte, h *redisx.Hold) []byte {
+	if h.State == "" {
+		return dst
+	}
+	dst = append(append(dst, `,"state":"`...), h.State...)
+	dst = appendTime(append(dst, `","till":`...), h.Till)
+	dst = appendMember(dst, `,"payment_id":`, h.Payment)
+	return appendMember(dst, `,"reason":`, h.Reason)
+}
+
+// appendMember appends a member, unless its text is empty.
+func appendMember(dst []byte, name, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	value, _ := json.Marshal(text) // a string can always be written
+	return append(append(dst, name...), value...)
 }
 
 // appendOrderID appends the id of the user's order as a JSON string.

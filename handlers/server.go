@@ -30,6 +30,7 @@ import (
 	"flashsale/internal/serve/goroutines"
 	"flashsale/internal/serve/listener"
 	"flashsale/redisx"
+	"flashsale/redisx/held"
 	"flashsale/tokens"
 )
 
@@ -117,6 +118,9 @@ type Server struct {
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
 	demand    *demand.Demand
+	held      *held.Orders
+	// endPayment ends a payment of an order that its buyer has given back; nil: there are none.
+	endPayment func(payment string)
 
 	hitsByCall *traffic.Counters // by route and class of status, see count
 	hitsByFood *traffic.Counters // pieces that were added to carts

@@ -75,6 +75,7 @@ const StreamGroup = "ledger"
 // Keys are the keys that the scripts of a slice share, and the hash tag of the slice.
 type Keys struct {
 	Marker, Stock, Gate, Log, Stream, Tag      string
+	Fence                                      string // of connections whose answers must last, see pipeline.Options
 	Holds, Released, Payments, Refunds, Events string // of held orders
 }
 
@@ -82,7 +83,7 @@ type Keys struct {
 func (c *Config) KeysOf(id string, slice int) Keys {
 	tag := c.tag(slice)
 	k := Keys{Marker: MarkerKey, Stock: stockPrefix + id + tag, Gate: gatePrefix + id + tag,
-		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag,
+		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag, Fence: fenceKey + tag,
 		Holds: "holds_" + id + tag, Released: "released_" + id + tag, Payments: "payments_" + id + tag,
 		Refunds: "refunds_" + id + tag, Events: "events_" + id + tag}
 	if slice > 0 {

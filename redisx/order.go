@@ -64,10 +64,13 @@ type Hold struct {
 	Events  int       // of this order so far
 	Till    time.Time // when the hold ends, or when it ended
 	Payment string    // id of the last payment, "" for none
+	Reason  string    // why it was released, "" for no reason
 }
 
-// parseHold reads the third line of an order.
-func parseHold(line string) (h Hold, err error) {
+// parseHold reads the third line of an order and what stands behind it.
+func parseHold(text string) (h Hold, err error) {
+	line, reason, _ := strings.Cut(text, "\n")
+	h.Reason = reason
 	var till int64
 	if _, err := fmt.Sscanf(line, "%s %d %d %d %s", &h.State, &h.Number, &h.Events, &till, &h.Payment); err != nil {
 		return Hold{}, fmt.Errorf("cannot read the state %q of an order: %w", line, err)

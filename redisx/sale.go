@@ -149,7 +149,7 @@ func (x *slice) share(rules ...string) {
 // connect makes the connection that reaches slice i and others; changes: also for changes.
 func (s *Sale) connect(i int, changes bool) (c conn) {
 	redis := s.cfg.Slice(i)
-	opts := pipeline.Options{FieldsMax: s.stockFields(), Fence: fenceKey + s.slices[i].keys.Tag,
+	opts := pipeline.Options{FieldsMax: s.stockFields(), Fence: s.slices[i].keys.Fence,
 		Scripts: []*pipeline.Script{stateChangeScript, restockScript, soldOutScript, wantedScript,
 			lackingScript},
 		Outage: &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}

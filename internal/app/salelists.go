@@ -146,9 +146,9 @@ func (l *orderList) print(order *redisx.Order) {
 		return
 	}
 	l.orders, l.pieces, l.sum = l.orders+1, l.pieces+pieces, l.sum+sum
+	orderID := redisx.AppendOrderID(nil, l.sale, order.User, order.Hold.Number)
 	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %s\n",
-		order.Placed.UTC().Format(printedTime), redisx.AppendOrderID(nil, l.sale, order.User, order.Hold.Number), id, name,
-		strings.Join(items, " "), l.money(sum))
+		order.Placed.UTC().Format(printedTime), orderID, id, name, strings.Join(items, " "), l.money(sum))
 }
 
 // money is an amount of minor units with its currency.

@@ -22,6 +22,7 @@ import (
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
+	"flashsale/redisx/held"
 	"flashsale/tokens"
 )
 
@@ -39,6 +40,7 @@ type worker struct {
 	count     *figures.Worker
 	loop      *eventloop.Loop // nil with TLS: goroutines serve
 	sale      *redisx.Sale
+	held      *held.Orders   // nil without -hold
 	accessLog *accesslog.Log // nil where it is off
 	server    *handlers.Server
 	stocked   chan struct{} // closed when Redis has answered with the stock, or that the sale is gone

@@ -25,6 +25,9 @@ const (
 	releaseMost = 16                 // orders that one call releases: Redis is busy for about 100 us
 )
 
+// ByBuyer is why an order was released that its buyer gave back.
+const ByBuyer = "buyer"
+
 // Outcomes of a call.
 var (
 	ErrNone    = errors.New("there is no such order, or it was released")
@@ -57,6 +60,7 @@ func New(cfg redisx.Config, sale string, foods int) *Orders {
 		name := redis.Address + " " + strconv.Itoa(redis.Slot)
 		if byAddress[name] == nil {
 			byAddress[name] = pipeline.New(redis, pipeline.Options{Scripts: scripts,
+				Fence:  cfg.KeysOf(sale, slice).Fence,
 				Outage: &pipeline.Outage{Effect: "held orders are neither paid nor released"}})
 		}
 		o.conns = append(o.conns, byAddress[name])
@@ -93,6 +97,36 @@ func keysOf(k redisx.Keys, order string) []string {
 
 func (id ID) args(more ...string) []string {
 	return append([]string{strconv.FormatUint(uint64(id.User), 10), strconv.Itoa(id.Number)}, more...)
+}
+
+// Find reads an order, also one that was released. It has no items if there is no such order. Errors:
+// redisx.ErrSaleGone, redisx.ErrUnavailable.
+func (o *Orders) Find(id ID) (redisx.Order, error) {
+	slice := o.cfg.SliceOf(id.User)
+	k := o.cfg.KeysOf(o.sale, slice)
+	var there int
+	var values [3][]byte
+	// It may be released between two of the commands, or paid late.
+	x := pipeline.Command(&there, "EXISTS", k.Stock).
+		Command(&radix.Maybe{Rcv: &values[0]}, "GET", k.Order(id.User)).
+		Command(&radix.Maybe{Rcv: &values[1]}, "HGET", k.Released, strings.Join(id.args(), "-")).
+		Command(&radix.Maybe{Rcv: &values[2]}, "GET", k.Order(id.User))
+	if err := o.conns[slice].Do(x); err != nil {
+		return redisx.Order{}, err
+	}
+	if there == 0 {
+		return redisx.Order{}, redisx.ErrSaleGone
+	}
+	for _, value := range values {
+		if value == nil {
+			continue
+		}
+		order, err := redisx.ParseOrder(id.User, value, o.foods)
+		if err != nil || order.Hold.Number == id.Number {
+			return order, err
+		}
+	}
+	return redisx.Order{User: id.User}, nil
 }
 
 // Release releases orders of a slice whose hold is over, at most releaseMost, and returns how many, and when
@@ -172,8 +206,8 @@ const paymentMax = 200 // bytes of a provider's id
 // checkPayment refuses an id that the scripts could not tell from others.
 func checkPayment(id string) error {
 	if id == "" || id == "-" || len(id) > paymentMax || strings.ContainsAny(id, " \n\r\t|/") {
-		return fmt.Errorf("the provider's id %.50q of a payment is empty, longer than %d bytes, or has spaces, | or /",
-			id, paymentMax)
+		return fmt.Errorf("the provider's id %.50q of a payment is empty, longer than %d bytes, or has "+
+			"spaces, | or /", id, paymentMax)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ if live then
   call('SET', order, text(o))
 else
   change(o, 'refund_due', now, 'payment', payment, 'amount', paid, 'reason', reason)
-  o.payment = payment
+  o.payment, o.reason = payment, reason
   keep(o)
 end
 return REFUND

@@ -1,12 +1,12 @@
 -- What the scripts of held orders share. Not a script by itself: scripts.go puts it in front of them, behind
--- ../event.lua. It defines their keys, clock, ordersOf, text, take, giveBack, release and refund.
+-- ../event.lua. It defines their keys, clock, read, text, change, piecesOf, move, take, keep, release, note and refund.
 --
 -- KEYS[1]  the user's order: string, see ../order.lua and ../order_held.lua
 -- KEYS[2]  the stock: hash food id -> pieces left, held, orders
 -- KEYS[3]  users whose orders are held, by when the hold ends: sorted set, Unix ms
 -- KEYS[4]  released orders: hash user -> how many orders the user has had,
 --          "user-number" -> the order as it was, its third line "state number events at payment"; state is
---          "released", "refund_due" or "refunded"
+--          "released", "refund_due" or "refunded"; the rest is the reason
 -- KEYS[5]  payments: hash id -> "user number amount state", state is "open", "void", "paid", "refund_due" or
 --          "refunded"; "user-number" -> how many were opened for that order
 -- KEYS[6]  payments to refund, by since when: sorted set, Unix ms
@@ -24,11 +24,11 @@ end
 
 -- read returns the order in a value; nil without a value, or for an order that was never held.
 local function read(user, value)
-  local items, key, placed, state, number, seq, till, payment =
-    string.match(value or '', '^([^|]*)|([^\n]*)\n(%d+)\n(%S+) (%d+) (%d+) (%d+) (%S+)$')
+  local items, key, placed, state, number, seq, till, payment, reason =
+    string.match(value or '', '^([^|]*)|([^\n]*)\n(%d+)\n(%S+) (%d+) (%d+) (%d+) (%S+)\n?(.*)$')
   if not items then return end
   return {user = user, items = items, key = key, placed = placed, state = state, number = tonumber(number),
-    seq = tonumber(seq), till = till, payment = payment}
+    seq = tonumber(seq), till = till, payment = payment, reason = reason}
 end
 
 -- text is the value of an order.
@@ -63,13 +63,17 @@ local function take(items)
   return true
 end
 
-local function keep(o) call('HSET', released, o.user .. '-' .. o.number, text(o)) end
+-- keep keeps an order that was released, with its reason behind its value.
+local function keep(o)
+  call('HSET', released, o.user .. '-' .. o.number, text(o) .. '\n' .. o.reason)
+end
 
 -- release ends an order that holds pieces or has them: they go back, and the user may order again.
 local function release(key, o, state, at, reason)
   move(o.items, 1)
   call('HINCRBY', stock, 'orders', -1)
   if o.state ~= 'paid' then call('HINCRBY', stock, 'held', -piecesOf(o.items)) end
+  o.reason = reason
   change(o, state, at, 'items', o.items, 'reason', reason)
   call('ZREM', holds, o.user)
   call('DEL', key)

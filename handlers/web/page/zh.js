@@ -516,6 +516,8 @@ export const words = {
   "A part of the sale is away: the sums are not whole.": "部分场次暂不可用：汇总不完整。",
   "The sale cannot open by itself at a time that is over.": "抢购不能在已过的时间自动开始。",
   "There is no such order.": "没有该订单。",
+  "The order is paid.": "订单已支付。",
+  "Too many of your orders were released: you cannot order again.": "已释放的订单过多，不能再下单。",
   "There is no such sale.": "没有该场次。",
   "Too many orders to sort. Use flashsale sale export.": "订单过多，无法排序。请使用 flashsale sale export。",
   "The next sale": "下一场",

@@ -36,6 +36,7 @@ func Join(cfg redisx.Config, sale string) *Streams {
 		conn := byAddress[name]
 		if conn == nil {
 			conn = pipeline.New(redis, pipeline.Options{Scripts: scripts, FieldsMax: fieldsMax,
+				Fence:  keys.Fence,
 				Outage: &pipeline.Outage{Effect: "events are told later"}})
 			byAddress[name] = conn
 			s.conns = append(s.conns, conn)

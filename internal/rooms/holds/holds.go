@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	look  = 500 * time.Millisecond // between two looks at a slice where nothing is due; a hold ends at most this late
+	look  = 500 * time.Millisecond // between two looks at a slice where nothing is due
 	pause = 2 * time.Millisecond   // between two sweeps while more is due
 )
 
@@ -53,8 +53,9 @@ func (h *Holds) sweep(slice int) time.Duration {
 	released, next, err := h.cfg.Orders.Release(slice)
 	switch {
 	case err != nil:
-		if n := h.pace.Due(time.Now()); n > 0 && !errors.Is(err, redisx.ErrSaleGone) {
-			slog.Warn("held orders are not released", "slice", slice, "error", err)
+		logged := errors.Is(err, redisx.ErrSaleGone) || errors.Is(err, redisx.ErrUnavailable) // by the connections
+		if !logged && h.pace.Due(time.Now()) > 0 {
+			slog.Error("held orders are not released", "slice", slice, "error", err)
 		}
 	case released > 0:
 		if h.cfg.Released != nil {
