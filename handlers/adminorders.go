@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/export"
 	"flashsale/redisx"
+	"flashsale/redisx/held"
 	"flashsale/redisx/turnover"
 )
 
@@ -79,7 +79,7 @@ func (l *list) addOrders(of *saleOrders, page []redisx.Order, details bool, name
 		l.text = strconv.AppendUint(l.text, uint64(order.User), 10)
 		l.text = appendItems(l.text, order.Items, of.price)
 		if details {
-			l.text = appendPlaced(l.text, order)
+			l.text = appendHold(appendPlaced(l.text, order), &order.Hold)
 		}
 		if names != nil {
 			name, _ := json.Marshal(known[order.User]) // a text never fails
@@ -131,15 +131,19 @@ func (s *Server) exportOrders(
 
 // orderBody is one order as root sees it. Amounts are in minor units of the currency.
 type orderBody struct {
-	ID       string      `json:"id"`
-	Sale     string      `json:"sale"`
-	User     uint32      `json:"user_id"`
-	Name     string      `json:"username"`
-	Placed   string      `json:"placed_at"`
-	Currency string      `json:"currency,omitempty"`
-	Decimals *int        `json:"decimals,omitempty"`
-	Items    []orderItem `json:"items"`
-	Total    int64       `json:"total"`
+	ID       string           `json:"id"`
+	Sale     string           `json:"sale"`
+	User     uint32           `json:"user_id"`
+	Name     string           `json:"username"`
+	Placed   string           `json:"placed_at"`
+	State    redisx.HoldState `json:"state,omitempty"` // the next four only of an order that is or was held
+	Till     string           `json:"till,omitempty"`
+	Payment  string           `json:"payment_id,omitempty"`
+	Reason   string           `json:"reason,omitempty"`
+	Currency string           `json:"currency,omitempty"`
+	Decimals *int             `json:"decimals,omitempty"`
+	Items    []orderItem      `json:"items"`
+	Total    int64            `json:"total"`
 }
 
 type orderItem struct {
@@ -153,10 +157,8 @@ type orderItem struct {
 
 // showOrder sends one order, of this sale or of one that has ended.
 func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
-	id := c.param("id")
-	sale, text, _ := strings.Cut(id, "-")
-	user, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || id != string(redisx.AppendOrderID(nil, sale, uint32(user), 0)) { // ".." too
+	sale, user, number, ok := redisx.ParseOrderID(c.param("id"))
+	if !ok { // ".." too
 		reply(ctx, errNotFound)
 		return
 	}
@@ -175,10 +177,10 @@ func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
 	var names map[uint32]string
 	if err == nil {
 		defer of.end()
-		order, err = of.order(uint32(user))
+		order, err = s.findOrder(of, user, number)
 	}
 	if err == nil {
-		names, err = of.names([]uint32{uint32(user)})
+		names, err = of.names([]uint32{user})
 	}
 	switch {
 	case err != nil:
@@ -196,10 +198,26 @@ func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, body)
 }
 
+// findOrder reads one order of a sale, also one that was released if the sale is this one; without items:
+// there is none.
+func (s *Server) findOrder(of *saleOrders, user uint32, number int) (redisx.Order, error) {
+	if s.held != nil && of.sale == s.cfg.Sale.ID() {
+		return s.held.Find(held.ID{User: user, Number: number})
+	}
+	order, err := of.order(user)
+	if order.Hold.Number != number {
+		return redisx.Order{User: user}, err
+	}
+	return order, err
+}
+
 func (s *Server) bodyOfOrder(of *saleOrders, order *redisx.Order, name string) *orderBody {
 	c := s.cfg.Catalog
 	id := redisx.AppendOrderID(nil, of.sale, order.User, order.Hold.Number)
 	body := &orderBody{ID: string(id), Sale: of.sale, User: order.User, Name: name, Placed: stamp(order.Placed)}
+	if h := &order.Hold; h.State != "" {
+		body.State, body.Till, body.Payment, body.Reason = h.State, stamp(h.Till), h.Payment, h.Reason
+	}
 	var goods []catalog.Goods
 	if of.sameFoods {
 		goods, body.Currency = c.Goods(), c.Currency()

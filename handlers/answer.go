@@ -28,11 +28,14 @@ type answer struct {
 	user  uint32     // the caller; 0 without a user
 	reply replyLater // set while the reply waits for an outcome
 	err   error
-	done  chan struct{} // for the goroutine that waits
+	// number of the user's orders before an order that was placed; 0 without -hold
+	number int
+	done   chan struct{} // for the goroutine that waits
 }
 
-// replyLater makes the reply to a user's call from its outcome: nil or an error of redisx.
-type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err error)
+// replyLater makes the reply to a user's call from its outcome, in user, number and err: nil or an error of
+// redisx.
+type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, outcome *answer)
 
 // later postpones the reply until the outcome arrives. It must be the last call of a handler.
 func (c Call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
@@ -46,6 +49,9 @@ func (c Call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 
 // readByLoop reports whether the event loop has read the request.
 func (a *answer) readByLoop() bool { return a.exchange != nil }
+
+// Number receives the number of an order, before the outcome: redisx.Numbered.
+func (a *answer) Number(before int) { a.number = before }
 
 // Done receives the outcome.
 func (a *answer) Done(err error) {
@@ -66,7 +72,7 @@ func (a *answer) finish() {
 	a.ctx, a.reply = nil, nil
 	defer a.count(ctx)
 	defer a.server.endRequest(ctx)
-	reply(a.server, ctx, a.user, a.err)
+	reply(a.server, ctx, a)
 }
 
 // endRequest ends the work on a request. It recovers from a panic, which would end the process, and answers
@@ -87,7 +93,7 @@ func (s *Server) endRequest(ctx *fasthttp.RequestCtx) {
 
 // begin resets the answer for the next request.
 func (a *answer) begin() {
-	a.line, a.counted, a.user, a.list, a.pieces = nil, false, 0, nil, 0
+	a.line, a.counted, a.user, a.list, a.pieces, a.number = nil, false, 0, nil, 0, 0
 }
 
 // serveOnLoop is the entry of requests that the event loop has read.

@@ -82,9 +82,9 @@ func (s *Server) mustWait(ctx *fasthttp.RequestCtx, wait time.Duration) bool {
 }
 
 // added replies to addToCart.
-func (s *Server) added(ctx *fasthttp.RequestCtx, _ uint32, err error) {
-	if err != nil {
-		s.replyOutcome(ctx, err)
+func (s *Server) added(ctx *fasthttp.RequestCtx, a *answer) {
+	if a.err != nil {
+		s.replyOutcome(ctx, a.err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

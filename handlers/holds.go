@@ -65,6 +65,7 @@ func (r holdsCalls) giveBack(ctx *fasthttp.RequestCtx, c Call) {
 		r.replyOutcome(ctx, err)
 		return
 	}
+	r.figures.OrdersGivenBack.Inc()
 	if payment != "" && r.endPayment != nil {
 		r.endPayment(payment)
 	}

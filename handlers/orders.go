@@ -50,7 +50,8 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 }
 
 // placed answers placeOrder.
-func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
+func (s *Server) placed(ctx *fasthttp.RequestCtx, a *answer) {
+	err := a.err
 	if lacking, named := err.(*redisx.OutOfStock); named { // it does not allocate, as errors.As does
 		s.demand.Refused(lacking.Lacks)
 		replyLacking(ctx, lacking)
@@ -65,7 +66,7 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"id":`...)
-	b = s.appendOrderID(b, user, 0)
+	b = s.appendOrderID(b, a.user, a.number)
 	replyBody(ctx, append(b, '}'))
 }
 

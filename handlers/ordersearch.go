@@ -19,11 +19,12 @@ type orderSearch struct {
 	user     uint32 // 0: any
 	foods    []bool // from food 1 on; nil: any
 	from, to time.Time
-	most     int // orders to find
+	state    redisx.HoldState // "": any
+	most     int              // orders to find
 }
 
 // searchParams make a list a search.
-var searchParams = []string{"user", "name", "food", "from", "to", "limit"}
+var searchParams = []string{"user", "name", "food", "from", "to", "state", "limit"}
 
 // readSearch reads the search of a request, nil for none.
 func (s *Server) readSearch(ctx *fasthttp.RequestCtx) (*orderSearch, *failure) {
@@ -44,6 +45,10 @@ func (s *Server) readSearch(ctx *fasthttp.RequestCtx) (*orderSearch, *failure) {
 		if *bound, err = time.Parse(time.RFC3339, text); err != nil {
 			return nil, errBadRange
 		}
+	}
+	q.state = redisx.HoldState(param(ctx, "state"))
+	if !slices.Contains([]redisx.HoldState{"", redisx.Held, redisx.Paying, redisx.Paid}, q.state) {
+		return nil, errBadRange
 	}
 	if f := s.readBuyer(ctx, q); f != nil {
 		return nil, f
@@ -123,6 +128,6 @@ func once(read func() (redisx.Order, error)) export.Pages {
 // matches reports whether an order is among those that are looked for; one without items is none.
 func (q *orderSearch) matches(o *redisx.Order) bool {
 	return len(o.Items) > 0 && (q.from.IsZero() || !o.Placed.Before(q.from)) &&
-		(q.to.IsZero() || o.Placed.Before(q.to)) &&
+		(q.to.IsZero() || o.Placed.Before(q.to)) && (q.state == "" || o.Hold.State == q.state) &&
 		(q.foods == nil || slices.ContainsFunc(o.Items, func(i redisx.Item) bool { return q.foods[i.Food-1] }))
 }

@@ -59,10 +59,11 @@ func (s *Server) showSale(ctx *fasthttp.RequestCtx, _ Call) {
 
 // appendSale appends a snapshot as JSON.
 func (s *Server) appendSale(dst []byte, found *redisx.Snapshot) []byte {
-	left, sold := int64(0), int64(0)
+	left, held, sold := int64(0), int64(0), int64(0)
 	for i, food := range s.cfg.Catalog.Foods() {
 		left += found.Left[i]
-		sold += food.Stock + found.Restocked[i] - found.Left[i]
+		held += found.HeldOf(i)
+		sold += food.Stock + found.Restocked[i] - found.Left[i] - found.HeldOf(i)
 	}
 	dst = append(append(dst, `{"id":"`...), s.cfg.Sale.ID()...)
 	dst = append(append(dst, `","state":"`...), found.State...)
@@ -74,6 +75,13 @@ func (s *Server) appendSale(dst []byte, found *redisx.Snapshot) []byte {
 	dst = strconv.AppendInt(append(dst, `,"orders":`...), found.Orders, 10)
 	if at, all := found.SoldOutAt(); all {
 		dst = appendTime(append(dst, `,"sold_out_at":`...), at)
+	}
+	if hold := s.cfg.Sale.Hold(); hold > 0 {
+		dst = strconv.AppendInt(append(dst, `,"hold_seconds":`...), int64(hold/time.Second), 10)
+		dst = strconv.AppendInt(append(dst, `,"pieces_held":`...), held, 10)
+		if !found.Due.IsZero() {
+			dst = appendTime(append(dst, `,"next_release_at":`...), found.Due)
+		}
 	}
 	if away := found.Slices.Away + found.Slices.Lost; away > 0 {
 		dst = strconv.AppendInt(append(dst, `,"slices_away":`...), int64(away), 10)

@@ -39,6 +39,9 @@ type shop struct {
 	drain  func(idle context.Context) // ends the service of l, once
 }
 
+// shopHold is how long the orders of the next shops are held. A test that sets it runs alone.
+var shopHold time.Duration
+
 // newShop opens a sale of 5 foods with 10 pieces each for 20 users, with a slice in each Redis of the
 // address. Without a loop it is for the goroutine engine.
 func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
@@ -49,7 +52,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	testkit.Must(tb, err)
 	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(tb, err)
-	cfg := redisx.Config{CartTTL: time.Hour, Slices: 1 + strings.Count(address, ",")}
+	cfg := redisx.Config{CartTTL: time.Hour, Slices: 1 + strings.Count(address, ","), Hold: shopHold}
 	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second
 	stock := []int64{10, 10, 10, 10, 10}
 	opened, err := redisx.Open(tb.Context(), cfg,

@@ -41,14 +41,15 @@ type sumsHead struct {
 
 // sumsTotal is the part behind them.
 type sumsTotal struct {
-	Initial       int64 `json:"initial"`
-	Restocked     int64 `json:"restocked"`
-	Left          int64 `json:"left"`
-	Sold          int64 `json:"sold"`
-	Revenue       int64 `json:"revenue"`
-	RefusedOrders int64 `json:"refused_orders"`
-	RefusedPieces int64 `json:"refused_pieces"`
-	Unnamed       int64 `json:"refused_unnamed"` // refused orders of which the foods are not known
+	Initial       int64  `json:"initial"`
+	Restocked     int64  `json:"restocked"`
+	Left          int64  `json:"left"`
+	Held          *int64 `json:"held,omitempty"`
+	Sold          int64  `json:"sold"`
+	Revenue       int64  `json:"revenue"`
+	RefusedOrders int64  `json:"refused_orders"`
+	RefusedPieces int64  `json:"refused_pieces"`
+	Unnamed       int64  `json:"refused_unnamed"` // refused orders of which the foods are not known
 }
 
 // showSums streams what the sale has sold, by food and in total.
@@ -65,8 +66,8 @@ func (s *Server) showSums(ctx *fasthttp.RequestCtx, c Call) {
 	}
 	t := &sums.Total
 	begin, err1 := json.Marshal(head)
-	end, err2 := json.Marshal(sumsTotal{t.Initial, t.Restocked, t.Left, t.Sold, t.Revenue, t.RefusedOrders,
-		t.RefusedPieces, sums.Other})
+	end, err2 := json.Marshal(sumsTotal{t.Initial, t.Restocked, t.Left, t.Held, t.Sold, t.Revenue,
+		t.RefusedOrders, t.RefusedPieces, sums.Other})
 	if err := errors.Join(err1, err2); err != nil {
 		s.replyOutcome(ctx, err)
 		return
@@ -75,7 +76,7 @@ func (s *Server) showSums(ctx *fasthttp.RequestCtx, c Call) {
 		begin: string(begin[:len(begin)-1]) + `,"foods":[`, end: `],"total":` + string(end) + "}"}
 	if format == export.CSV {
 		kind = listKind{name: "sums", contentType: []byte(format.ContentType()),
-			file: fmt.Sprintf("sums-%s.csv", head.Sale), begin: string(export.AppendSumsHead(nil))}
+			file: fmt.Sprintf("sums-%s.csv", head.Sale), begin: string(sums.AppendHead(nil))}
 		if param(ctx, "bom") == "1" {
 			kind.begin = export.ByteOrderMark + kind.begin
 		}
@@ -131,7 +132,7 @@ func (s *Server) sums(language string) (*sumsHead, *export.Sums, error) {
 	for _, food := range c.Foods() {
 		foods = append(foods, export.SumFood{Name: names(food.ID), Price: food.Price, Stock: food.Stock})
 	}
-	sums := export.NewSums(foods, &found, opened)
+	sums := export.NewSums(foods, &found, s.cfg.Sale.Hold() > 0, opened)
 	sums.SetRefused(refused.Orders, refused.Pieces, refused.All, refused.Other)
 	head := &sumsHead{Sale: s.cfg.Sale.ID(), State: found.State, Now: stamp(found.Now), Orders: found.Orders,
 		Away: found.Slices.Away + found.Slices.Lost, Currency: c.Currency()}

@@ -75,7 +75,7 @@ const StreamGroup = "ledger"
 // Keys are the keys that the scripts of a slice share, and the hash tag of the slice.
 type Keys struct {
 	Marker, Stock, Gate, Log, Stream, Tag      string
-	Fence                                      string // of connections whose answers must last, see pipeline.Options
+	Fence                                      string // see pipeline.Options: answers about orders must last
 	Holds, Released, Payments, Refunds, Events string // of held orders
 }
 
@@ -98,7 +98,7 @@ const (
 	restockedPrefix = "+"
 	soldOutPrefix   = "!"
 	soldOutField    = "sold_out"
-	heldField       = "held" // pieces of held orders
+	heldPrefix      = "~" // pieces of held orders
 )
 
 // cart appends the key of a cart with that name.

@@ -15,9 +15,10 @@ import (
 // Marker describes the sale that Redis holds, without its state.
 type Marker struct {
 	Sale     string
-	Catalog  string   // fingerprint of the foods
-	Previous []string // ids of the sales before it, the last one first
-	Slices   int      // how many the sale has
+	Catalog  string        // fingerprint of the foods
+	Previous []string      // ids of the sales before it, the last one first
+	Slices   int           // how many the sale has
+	Hold     time.Duration // how long an order is held until it is paid; 0: orders are final at once
 
 	Exported time.Time // last export since the sale was closed; zero for none
 	Orders   int64     // in that export
@@ -78,12 +79,13 @@ func (f *Follower) Marker() (*Marker, error) {
 }
 
 // markerReply has the fields of the marker as Redis returns them.
-type markerReply struct{ id, catalog, previous, exported, orders, next, slices string }
+type markerReply struct{ id, catalog, previous, exported, orders, next, slices, hold string }
 
 func (r *markerReply) call() *pipeline.Call {
 	return pipeline.Command(&radix.Tuple{&r.id, &r.catalog, &r.previous, &r.exported, &r.orders, &r.next,
-		&r.slices},
-		"HMGET", MarkerKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id", "slices")
+		&r.slices, &r.hold},
+		"HMGET", MarkerKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id", "slices",
+		"hold")
 }
 
 // marker makes a Marker of the reply that came with err.
@@ -96,5 +98,5 @@ func (r *markerReply) marker(err error, cfg Config) (*Marker, error) {
 	}
 	return &Marker{Sale: r.id, Catalog: r.catalog, Previous: strings.Fields(r.previous),
 		Exported: timeOf(optional(r.exported)), Orders: optional(r.orders), Next: r.next,
-		Slices: max(int(optional(r.slices)), 1)}, nil
+		Slices: max(int(optional(r.slices)), 1), Hold: time.Duration(optional(r.hold)) * time.Millisecond}, nil
 }

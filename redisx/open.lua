@@ -19,9 +19,10 @@
 -- ARGV[10] how long orders of the proposed sale are held: milliseconds, 0 for not
 -- ARGV[11+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0, only with ARGV[1]
 --
--- Returns {code, id, catalog, differences, opens_at, closes_at, previous, slices, filling, hold}: id, catalog and
--- times (Unix ms) of the sale in Redis, "" for none; previous is the ids of the sales before it, last one
--- first, separated by spaces; filling is 1 while other slices may be missing, else 0; hold as ARGV[10]
+-- Returns {code, id, catalog, differences, opens_at, closes_at, previous, slices, filling, hold}: id,
+-- catalog and times (Unix ms) of the sale in Redis, "" for none; previous is the ids of the sales before it,
+-- last one first, separated by spaces; filling is 1 while other slices may be missing, else 0; hold as
+-- ARGV[10]
 --         0  a sale is open
 --         1  this call opened it
 --         2  there is no sale: nothing is changed
@@ -32,7 +33,8 @@
 --         differences: sum of 1 the other servers refuse tokens of this one, 2 this one refuses tokens of
 --         another, 4 root's password differs, 8 the users differ
 local marker, stock, gate, log = unpack(KEYS)
-local proposed, catalog, wanted, server, alone, opens_at, closes_at, slices, pieces, hold = unpack(ARGV, 1, 10)
+local proposed, catalog, wanted, server, alone, opens_at, closes_at, slices = unpack(ARGV, 1, 8)
+local pieces, hold = ARGV[9], ARGV[10]
 local FIRST_FOOD = 11
 local IS_OPEN, OPENED, NONE, OTHER, STRANGER, TURNING, OVER = 0, 1, 2, 3, 4, 5, 6
 local THEY_REFUSE, WE_REFUSE, ROOT, USERS = 1, 2, 4, 8
@@ -90,4 +92,5 @@ putStock(stock, FIRST_FOOD)
 putSale(marker, gate, log, proposed, catalog, opens_at, closes_at, pieces, hold, 'terminal')
 if server ~= '' then redis.call('HSET', marker, 'server', server) end
 if tonumber(slices) > 1 then redis.call('HSET', marker, 'slices', slices, 'filling', 1) end
-return {OPENED, proposed, catalog, 0, opens_at, closes_at, '', tonumber(slices), slices == '1' and 0 or 1, tonumber(hold)}
+return {OPENED, proposed, catalog, 0, opens_at, closes_at, '', tonumber(slices), slices == '1' and 0 or 1,
+  tonumber(hold)}

@@ -72,16 +72,17 @@ func parseHold(text string) (h Hold, err error) {
 	line, reason, _ := strings.Cut(text, "\n")
 	h.Reason = reason
 	var till int64
-	if _, err := fmt.Sscanf(line, "%s %d %d %d %s", &h.State, &h.Number, &h.Events, &till, &h.Payment); err != nil {
+	_, err = fmt.Sscanf(line, "%s %d %d %d %s", &h.State, &h.Number, &h.Events, &till, &h.Payment)
+	if err != nil {
 		return Hold{}, fmt.Errorf("cannot read the state %q of an order: %w", line, err)
 	}
 	h.Till, h.Payment = timeOf(till), strings.TrimPrefix(h.Payment, "-")
 	return h, nil
 }
 
-// AppendOrderID appends the id of a user's order, "<sale>-<user>"; where the user had orders before that were
-// released, "<sale>-<user>-<before>". It is unique over all sales, because a user has one order at a time, and
-// is not stored. It does not allocate.
+// AppendOrderID appends the id of a user's order, "<sale>-<user>"; where the user had orders before that
+// were released, "<sale>-<user>-<before>". It is unique over all sales, because a user has one order at a
+// time, and is not stored. It does not allocate.
 func AppendOrderID(dst []byte, sale string, user uint32, before int) []byte {
 	dst = append(append(dst, sale...), '-')
 	dst = strconv.AppendUint(dst, uint64(user), 10)
@@ -172,8 +173,10 @@ func (p *placement) Complete(x *pipeline.Call) {
 	if err == nil {
 		err = p.slice.orderOutcome(p.user, code%orderCodes)
 	}
-	if numbered, ok := p.then.(Numbered); ok && code >= orderCodes {
-		numbered.Number(int(code / orderCodes))
+	if code >= orderCodes {
+		if numbered, ok := p.then.(Numbered); ok {
+			numbered.Number(int(code / orderCodes))
+		}
 	}
 	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock {
 		if m.add(p) {

@@ -1,6 +1,6 @@
 -- Places orders. Each order takes all pieces of its cart or none; a user has one order. No other script
--- sells. The orders of one call are decided one after the other, as if each had come alone. With hold.lua in
--- front an order is held until it is paid, with final.lua in front it is final.
+-- sells. The orders of one call are decided one after the other, as if each had come alone. With
+-- order_held.lua in front an order is held until it is paid, with order_final.lua in front it is final.
 --
 -- KEYS[1]     the stock of this sale: hash food id -> pieces left, orders -> number of orders, and others
 -- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the rest);
@@ -8,19 +8,21 @@
 -- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see states.lua
 -- KEYS[4]     the marker: hash, see states.lua
 -- KEYS[5]     the log: stream
--- KEYS[6], KEYS[7], KEYS[8], only with hold.lua: see there
+-- KEYS[6], KEYS[7], KEYS[8], only with order_held.lua: see there
 -- then two for each order:
---             the user's order: string "food:count,food:count," with or without spaces between them, "|", the
---             idempotency key if there is one, a line feed, when it was placed: Unix ms; with hold.lua more
+--             the user's order: string "food:count,food:count," with or without spaces between them, "|",
+--             the idempotency key if there is one, a line feed, when it was placed: Unix ms; with
+--             order_held.lua more
 --             the cart: string or hash as in cart_rules.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
--- ARGV[4], only with hold.lua: see there
+-- ARGV[4], only with order_held.lua: see there
 -- then one for each order:
 --             idempotency key: string, "" for none
 --
--- Returns for each order, with hold.lua 16 times the number of the user's orders before it more,
+-- Returns for each order, with order_held.lua 16 times its number more, which is how many orders the user
+-- has had before it,
 --         0  placed: the stock is taken and the cart has become the order
 --         1  the user has an order already
 --         2  the cart is empty
@@ -66,9 +68,12 @@ end
 local function placeOrder(order, cart, key, before)
   if refusal == NO_SALE then return NO_SALE end -- an order that is there may be the next sale's
   if call('EXISTS', order) == 1 then
-    if key ~= '' and string.match(call('GET', order), '|([^\n]*)') == key then return PLACED_BEFORE end
+    local value = key ~= '' and call('GET', order) or ''
+    if key ~= '' and string.match(value, '|([^\n]*)') == key then return PLACED_BEFORE, numberOf(value) end
     return HAS_ORDER
   end
+  local released = before > 0 and key ~= '' and releasedUnder(order, key, before)
+  if released then return PLACED_BEFORE, released end
   if refusal then return refusal end
   if before > BEFORE_MAX then return TOO_MANY_BEFORE end
   local changes = try('GETDEL', cart) -- for a settled cart an error: it stays
@@ -103,7 +108,8 @@ local codes = {}
 for i = 1, #ARGV - SHARED_ARGS do
   local order, cart = KEYS[SHARED_KEYS + 2 * i - 1], KEYS[SHARED_KEYS + 2 * i]
   local before = hold and ordersBefore(order) or 0
-  codes[i] = placeOrder(order, cart, ARGV[SHARED_ARGS + i], before) + 16 * before
+  local code, number = placeOrder(order, cart, ARGV[SHARED_ARGS + i], before)
+  codes[i] = code + 16 * (number or before)
 end
 if placed > 0 then call('HINCRBY', stock, 'orders', placed) end
 return codes

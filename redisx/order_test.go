@@ -146,7 +146,8 @@ func TestParseOrderID(t *testing.T) {
 			t.Errorf("%s is %s, %d, %d, %t", id, sale, user, before, ok)
 		}
 	}
-	for _, id := range []string{"", "abcdefgh", "abcdefgh-", "a-01", "a-+1", "a-1-", "a-1-0", "a-1--1", "a-1-01", "a-1-2-3",
+	for _, id := range []string{"", "abcdefgh", "abcdefgh-", "a-01", "a-+1", "a-1-", "a-1-0", "a-1--1",
+		"a-1-01", "a-1-2-3",
 		"a-4294967296"} {
 		if _, _, _, ok := ParseOrderID(id); ok {
 			t.Errorf("%q is an order id", id)

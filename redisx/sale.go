@@ -140,7 +140,8 @@ func (x *slice) share(rules ...string) {
 	keys := []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}
 	x.orders = orderScript.Share(keys, rules, 2, 1)
 	if hold := x.sale.cfg.Hold; hold > 0 {
-		keys, args := append(keys, k.Holds, k.Released, k.Events), append(rules, strconv.FormatInt(hold.Milliseconds(), 10))
+		keys = append(keys, k.Holds, k.Released, k.Events)
+		args := append(slices.Clone(rules), strconv.FormatInt(hold.Milliseconds(), 10))
 		x.orders = heldOrderScript.Share(keys, args, 2, 1)
 	}
 	x.checks = cartCheckScript.Share(nil, rules, 2, 2)
@@ -177,8 +178,8 @@ func (s *Sale) connect(i int, changes bool) (c conn) {
 
 // stockFields is the most fields of a stock.
 func (s *Sale) stockFields() int {
-	const others = 4 // orders, sold_out, held, note
-	return 3*s.foods + others + transferFields*len(s.slices)
+	const others = 3 // orders, sold_out, note
+	return 4*s.foods + others + transferFields*len(s.slices)
 }
 
 // of returns the slice of a user.
@@ -194,6 +195,9 @@ func (s *Sale) home() *slice { return &s.slices[0] }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
+
+// Hold is how long an order is held until it is paid; 0: orders are final at once.
+func (s *Sale) Hold() time.Duration { return s.cfg.Hold }
 
 // Run keeps the connections until ctx ends, and returns nil then. All calls must have returned before.
 func (s *Sale) Run(ctx context.Context) error {

@@ -44,8 +44,11 @@ func (o *OrderScan) Next(ctx context.Context) ([]Order, error) {
 		if o.cursor == "0" { // the cursor behind the last page
 			o.slice++
 		}
-		if len(keys) > 0 {
-			return o.read(part, users, keys)
+		if len(keys) == 0 {
+			continue
+		}
+		if orders, err := o.read(part, users, keys); err != nil || len(orders) > 0 {
+			return orders, err
 		}
 	}
 	return nil, io.EOF
@@ -81,14 +84,17 @@ func (o *OrderScan) read(part *slice, users []uint32, keys []string) ([]Order, e
 	if err := part.redis.Do(pipeline.Command(&values, append([]string{"MGET"}, keys...)...)); err != nil {
 		return nil, err
 	}
-	orders := make([]Order, len(values))
+	orders := make([]Order, 0, len(values))
 	for i, value := range values {
-		// An order that has vanished is an error too: orders are never deleted.
+		if value == nil && o.sale.cfg.Hold > 0 {
+			continue // released meanwhile
+		}
+		// An order that has vanished is an error too: final orders are never deleted.
 		order, err := ParseOrder(users[i], value, o.sale.foods)
 		if err != nil {
 			return nil, fmt.Errorf("order of user %d: %w", users[i], err)
 		}
-		orders[i] = order
+		orders = append(orders, order)
 	}
 	return orders, nil
 }

@@ -21,10 +21,21 @@ const (
 type Snapshot struct {
 	Left      []int64     // pieces of food 1, 2, 3, ...
 	Restocked []int64     // pieces added since the opening, less pieces taken back
+	Held      []int64     // pieces of held orders, neither left nor sold; nil: orders are final at once
 	SoldOut   []time.Time // since when no piece is left; the zero time with pieces, or if it is not known yet
-	Orders    int64       // placed so far
+	Orders    int64       // placed so far, without those that were released
+	Holds     int64       // orders that are held
+	Due       time.Time   // when the next hold ends; the zero time while nothing is held
 	Current
 	Slices SliceStates
+}
+
+// HeldOf returns the pieces of a food, by its index, that are in held orders.
+func (s *Snapshot) HeldOf(food int) int64 {
+	if s.Held == nil {
+		return 0
+	}
+	return s.Held[food]
 }
 
 // SliceStates are numbers of slices; all are 0 for a sale with one slice.
@@ -91,6 +102,8 @@ type reading struct {
 	stock    map[string]string
 	left     []int64
 	revision string // of the state and the times; "" without other slices
+	holds    int64
+	due      []int64 // user and when the hold ends, of the next hold; only with held orders
 }
 
 // look reads a slice.
@@ -101,6 +114,10 @@ func (x *slice) look() (*reading, error) {
 	c := x.prove(x.changeState(&r, Change{}), &found).Command(&now.stock, "HGETALL", x.keys.Stock)
 	if len(x.sale.slices) > 1 {
 		c.Command(&now.revision, "HGET", x.keys.Marker, "revision")
+	}
+	if x.sale.cfg.Hold > 0 {
+		c.Command(&now.holds, "ZCARD", x.keys.Holds)
+		c.Command(&now.due, "ZRANGE", x.keys.Holds, "0", "0", "WITHSCORES")
 	}
 	sent := sinceStart()
 	err := x.read(c, &found)
@@ -164,14 +181,25 @@ func (s *Sale) repair(readings []*reading, errs []error) {
 func (s *Sale) sum(readings []*reading) Snapshot {
 	sum := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods),
 		Current: readings[0].current}
+	if s.cfg.Hold > 0 {
+		sum.Held = make([]int64, s.foods)
+	}
 	stocks := make([]map[string]string, len(readings))
 	for i, r := range readings {
 		stocks[i] = r.stock
 		for food := range sum.Left {
 			sum.Left[food] += r.left[food]
-			sum.Restocked[food] += optional(r.stock[restockedPrefix+strconv.Itoa(food+1)])
+			id := strconv.Itoa(food + 1)
+			sum.Restocked[food] += optional(r.stock[restockedPrefix+id])
+			if sum.Held != nil {
+				sum.Held[food] += optional(r.stock[heldPrefix+id])
+			}
 		}
 		sum.Orders += optional(r.stock[ordersField])
+		sum.Holds += r.holds
+		if len(r.due) == 2 && (sum.Due.IsZero() || r.due[1] < sum.Due.UnixMilli()) {
+			sum.Due = timeOf(r.due[1])
+		}
 	}
 	inFlight(sum.Left, stocks)
 	return sum

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"flashsale/handlers"
 	"flashsale/internal/background"
@@ -18,7 +19,11 @@ func (w *worker) serveHolds() (part, error) {
 		return part{}, nil
 	}
 	w.held = held.New(w.Redis, w.Sale, len(w.catalog.Foods()))
-	sweeps := holds.New(holds.Config{Orders: w.held, Slices: w.Redis.SliceCount()})
+	released := func(orders int, late time.Duration) {
+		w.count.OrdersExpired.Add(uint64(orders))
+		w.count.ReleaseDelay.Observe(late)
+	}
+	sweeps := holds.New(holds.Config{Orders: w.held, Slices: w.Redis.SliceCount(), Released: released})
 	return part{routes: handlers.Holds(w.held), run: func(ctx context.Context) error {
 		background.Beside(w.held.Run, func() { _ = sweeps.Run(ctx) }) // nil
 		return nil

@@ -171,6 +171,9 @@ func refusedSale(err error, store *store) error {
 	case errors.Is(err, redisx.ErrOtherFoods):
 		return fmt.Errorf("%w; name the catalogue of that sale (-catalog-dir, -db-host, or -foods and -stock), "+
 			"or open the next one (flashsale sale new)", err)
+	case errors.Is(err, redisx.ErrOtherHold):
+		return fmt.Errorf("%w; start this server with the time of the sale, or for another time %s", err,
+			store.newSale)
 	case errors.Is(err, redisx.ErrClosesInPast):
 		return fmt.Errorf("%w; set -closes-at (CLOSES_AT) to a time to come, or leave it out", err)
 	case errors.Is(err, redisx.ErrSaleLost):

@@ -19,7 +19,7 @@ const terminal = "terminal"
 var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrClosesInPast,
 	redisx.ErrClocksDiffer, redisx.ErrOutOfStock, redisx.ErrKeyReused, errTimeOver, turnover.ErrNotClosed,
 	turnover.ErrNotExported, turnover.ErrOtherPieces, turnover.ErrLedgerBehind, turnover.ErrOverAlready,
-	errOtherNext}
+	turnover.ErrHeld, errOtherNext}
 
 // errTimeOver refuses to open a sale at a time that is over.
 var errTimeOver = errors.New("the sale cannot open at a time that is over")
@@ -83,6 +83,7 @@ func (c *saleCommand) marker(ctx context.Context) (*redisx.Marker, error) {
 		return nil, fmt.Errorf("-sale (SALE) is %s: %w: %s; name that one, or leave -sale out", c.cfg.Sale,
 			redisx.ErrOtherSale, marker.Sale)
 	}
+	c.store.redis.Hold = marker.Hold // whatever the flag of this command
 	return marker, nil
 }
 
@@ -214,13 +215,18 @@ func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 	if err != nil {
 		return err
 	}
-	left, sold, restocked := int64(0), int64(0), int64(0)
+	left, held, sold, restocked := int64(0), int64(0), int64(0), int64(0)
 	for i, pieces := range firstStock(loaded).Stock {
-		left, restocked = left+found.Left[i], restocked+found.Restocked[i]
-		sold += pieces + found.Restocked[i] - found.Left[i]
+		left, held, restocked = left+found.Left[i], held+found.HeldOf(i), restocked+found.Restocked[i]
+		sold += pieces + found.Restocked[i] - found.Left[i] - found.HeldOf(i)
 	}
 	c.printState(marker.Sale, found.Current)
-	c.line("pieces", "%d left, %d sold (%d restocked)", left, sold, restocked)
+	if marker.Hold > 0 {
+		c.line("pieces", "%d left, %d held, %d paid (%d restocked)", left, held, sold, restocked)
+		c.line("hold", "%v, the next one ends at %s", marker.Hold, momentText(found.Due))
+	} else {
+		c.line("pieces", "%d left, %d sold (%d restocked)", left, sold, restocked)
+	}
 	c.line("orders", "%d", found.Orders)
 	if n := found.Slices; n.All > 0 {
 		c.line("slices", "%d: %d away, %d lost, %d behind, clocks %s apart", n.All, n.Away, n.Lost, n.Behind,

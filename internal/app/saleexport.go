@@ -47,6 +47,9 @@ func (c *saleCommand) export(ctx context.Context) error {
 	if err != nil {
 		return refusedSale(err, c.store)
 	}
+	if marker != nil {
+		c.store.redis.Hold = marker.Hold
+	}
 	return c.exportCurrent(ctx, id, loaded)
 }
 

@@ -78,6 +78,8 @@ func refusedNext(err error) error {
 		return fmt.Errorf("%w; run flashsale sale close, then export, or add -force", err)
 	case errors.Is(err, turnover.ErrNotExported):
 		return fmt.Errorf("%w; run flashsale sale export -o FILE, or add -force", err)
+	case errors.Is(err, turnover.ErrHeld):
+		return fmt.Errorf("%w; wait until then and export again, or add -force: then they are released", err)
 	case errors.Is(err, turnover.ErrOverAlready):
 		return fmt.Errorf("%w; name a later -closes-at, or none", err)
 	case errors.Is(err, turnover.ErrLedgerBehind):

@@ -40,7 +40,7 @@ func (c *saleCommand) printSums(ctx context.Context, marker *redisx.Marker) erro
 	for _, food := range loaded.Foods() {
 		foods = append(foods, export.SumFood{Name: names(food.ID), Price: food.Price, Stock: food.Stock})
 	}
-	sums := export.NewSums(foods, &found, export.OpenedAt(log))
+	sums := export.NewSums(foods, &found, marker.Hold > 0, export.OpenedAt(log))
 	sums.SetRefused(refused.Orders, refused.Pieces, refused.All, refused.Other)
 	sums.Currency, sums.Decimals = currencyOf(loaded)
 	return printTable(c.stdout, sums)
@@ -60,8 +60,12 @@ func readDemand(ctx context.Context, o *opening) (r demand.Refusals, err error) 
 // printTable prints the sums in columns.
 func printTable(out io.Writer, sums *export.Sums) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "food\tinitial\trestocked\tleft\tsold\trevenue\tsold out after\trefused orders\t"+
-		"refused pieces\t  name")
+	held, sold := "", "sold"
+	if sums.Holds {
+		held, sold = "held\t", "paid"
+	}
+	fmt.Fprintf(w, "food\tinitial\trestocked\tleft\t%s%s\trevenue\tsold out after\trefused orders\t"+
+		"refused pieces\t  name\n", held, sold)
 	line := func(id, name string, f *export.FoodSum) {
 		after := "-"
 		if f.SoldOutAfter != nil {
@@ -69,8 +73,11 @@ func printTable(out io.Writer, sums *export.Sums) error {
 		}
 		amount := string(export.AppendMoney(nil, f.Revenue, sums.Decimals))
 		revenue := strings.TrimSpace(amount + " " + sums.Currency)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t  %s\n", id, f.Initial, f.Restocked, f.Left, f.Sold,
-			revenue, after, f.RefusedOrders, f.RefusedPieces, name)
+		if f.Held != nil {
+			held = fmt.Sprintf("%d\t", *f.Held)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s%d\t%s\t%s\t%d\t%d\t  %s\n", id, f.Initial, f.Restocked, f.Left, held,
+			f.Sold, revenue, after, f.RefusedOrders, f.RefusedPieces, name)
 	}
 	for i := range sums.Foods {
 		f := &sums.Foods[i]

@@ -37,8 +37,14 @@ func (c *saleFlags) add(f *Flags, redis *redisx.Config) {
 		return nil
 	})
 	f.Time(&redis.Hold, "hold", 0, 0, 7*24*time.Hour,
-		"`time` an order is held until it is paid, not less than what the provider of payments gives a buyer; "+
-			"0: orders are final at once. A sale keeps the time with which it was opened")
+		"`time` an order is held until it is paid, in whole seconds, not less than what the provider of payments "+
+			"gives a buyer; 0: orders are final at once. A sale keeps the time with which it was opened")
+	f.Check(func() error {
+		if redis.Hold%time.Second != 0 {
+			return fmt.Errorf("%s is %v; it must be a whole number of seconds", f.source("hold"), redis.Hold)
+		}
+		return nil
+	})
 	f.Time(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, time.Millisecond, time.Second,
 		"`time` between two readings of the stock for GET /foods")
 }

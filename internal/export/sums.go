@@ -11,13 +11,15 @@ import (
 type Sums struct {
 	Foods []FoodSum // of food 1, 2, 3, ...
 	Total FoodSum   // its id, price and times mean nothing
+	Holds bool      // the sale holds orders until they are paid
 	Other int64     // refused orders of which the foods are not known; Total has them too
 
 	Currency string // "" without one
 	Decimals int
 }
 
-// FoodSum is what was sold of a food. Initial + Restocked = Left + Sold.
+// FoodSum is what was sold of a food; of a sale that holds orders, what was paid. Initial + Restocked = Left
+// + Held + Sold.
 type FoodSum struct {
 	ID        int64  `json:"food_id"`
 	Name      string `json:"name,omitempty"`
@@ -25,6 +27,7 @@ type FoodSum struct {
 	Initial   int64  `json:"initial"`
 	Restocked int64  `json:"restocked"`
 	Left      int64  `json:"left"`
+	Held      *int64 `json:"held,omitempty"` // nil where orders are final at once
 	Sold      int64  `json:"sold"`
 	Revenue   int64  `json:"revenue"`
 
@@ -49,15 +52,23 @@ type SumFood struct {
 	Price, Stock int64
 }
 
-// NewSums sums up a snapshot of a sale of these foods. opened is when it opened, the zero time if that is
-// not known. The refusals are not in it.
-func NewSums(foods []SumFood, found *redisx.Snapshot, opened time.Time) *Sums {
-	s := &Sums{Foods: make([]FoodSum, len(foods))}
+// NewSums sums up a snapshot of a sale of these foods, which holds orders until they are paid or not. opened
+// is when it opened, the zero time if that is not known. The refusals are not in it.
+func NewSums(foods []SumFood, found *redisx.Snapshot, holds bool, opened time.Time) *Sums {
+	s := &Sums{Foods: make([]FoodSum, len(foods)), Holds: holds}
+	if holds {
+		s.Total.Held = new(int64)
+	}
 	for i, food := range foods {
 		f := &s.Foods[i]
 		*f = FoodSum{ID: int64(i) + 1, Name: food.Name, Price: food.Price, Initial: food.Stock,
 			Restocked: found.Restocked[i], Left: found.Left[i]}
 		f.Sold = f.Initial + f.Restocked - f.Left
+		if holds {
+			f.Held = &found.Held[i]
+			f.Sold -= *f.Held
+			*s.Total.Held += *f.Held
+		}
 		f.Revenue = f.Sold * f.Price
 		if at := found.SoldOut[i]; !at.IsZero() {
 			f.SoldOutAt = &Moment{at}
@@ -107,10 +118,14 @@ func OpenedAt(log []redisx.LogEntry) time.Time {
 	return time.Time{}
 }
 
-// AppendSumsHead appends the header line of AppendRow.
-func AppendSumsHead(dst []byte) []byte {
-	return append(dst, "food_id,food_name,price,initial,restocked,left,sold,revenue,currency,price_minor,"+
-		"revenue_minor,sold_out_at,sold_out_after_s,refused_orders,refused_pieces\r\n"...)
+// AppendHead appends the header line of AppendRow.
+func (s *Sums) AppendHead(dst []byte) []byte {
+	dst = append(dst, "food_id,food_name,price,initial,restocked,left,sold,revenue,currency,price_minor,"+
+		"revenue_minor,sold_out_at,sold_out_after_s,refused_orders,refused_pieces"...)
+	if s.Holds {
+		dst = append(dst, ",held"...)
+	}
+	return append(dst, "\r\n"...)
 }
 
 // AppendRow appends a food as a row of CSV.
@@ -135,5 +150,9 @@ func (s *Sums) AppendRow(dst []byte, f *FoodSum) []byte {
 	}
 	dst = append(dst, ',')
 	number(f.RefusedOrders)
-	return append(strconv.AppendInt(dst, f.RefusedPieces, 10), "\r\n"...)
+	dst = strconv.AppendInt(dst, f.RefusedPieces, 10)
+	if f.Held != nil {
+		dst = strconv.AppendInt(append(dst, ','), *f.Held, 10)
+	}
+	return append(dst, "\r\n"...)
 }

@@ -25,8 +25,12 @@ const (
 	releaseMost = 16                 // orders that one call releases: Redis is busy for about 100 us
 )
 
-// ByBuyer is why an order was released that its buyer gave back.
-const ByBuyer = "buyer"
+// Why an order was released; operators write reasons of their own.
+const (
+	Expired = "expired" // its hold was over
+	ByBuyer = "buyer"   // its buyer gave it back
+	Ended   = "ended"   // the next sale was opened by force
+)
 
 // Outcomes of a call.
 var (
@@ -129,24 +133,67 @@ func (o *Orders) Find(id ID) (redisx.Order, error) {
 	return redisx.Order{User: id.User}, nil
 }
 
-// Release releases orders of a slice whose hold is over, at most releaseMost, and returns how many, and when
-// the next hold of the slice ends; the zero time for none. Any number of callers may sweep. Errors:
-// redisx.ErrSaleGone, redisx.ErrUnavailable.
-func (o *Orders) Release(slice int) (released int, next time.Time, err error) {
+// Release is what a sweep has released.
+type Release struct {
+	Orders int
+	Late   time.Duration // since the first of their holds has ended
+	Next   time.Time     // when the next hold of the slice ends; the zero time for none
+}
+
+// Release releases orders of a slice whose hold is over, at most releaseMost. Any number of callers may sweep.
+// Errors: redisx.ErrSaleGone, redisx.ErrUnavailable.
+func (o *Orders) Release(slice int) (r Release, err error) {
+	var next, late int64
 	k := o.cfg.KeysOf(o.sale, slice)
-	user, _, _ := strings.Cut(k.Order(0), "0")
-	var ms int64
-	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&released, &ms}, keysOf(k, k.Holds),
-		user, k.Tag, strconv.Itoa(releaseMost)))
+	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&r.Orders, &next, &late}, keysOf(k, k.Holds),
+		releaseArgs(k, "", Expired)...))
 	switch {
 	case err != nil:
-		return 0, time.Time{}, err
-	case released < 0:
-		return 0, time.Time{}, redisx.ErrSaleGone
-	case ms > 0:
-		next = time.UnixMilli(ms).UTC()
+		return Release{}, err
+	case r.Orders < 0:
+		return Release{}, redisx.ErrSaleGone
+	case next > 0:
+		r.Next = time.UnixMilli(next).UTC()
 	}
-	return released, next, nil
+	r.Late = time.Duration(late) * time.Millisecond
+	return r, nil
+}
+
+// releaseArgs are the ARGV of release_due.lua.
+func releaseArgs(k redisx.Keys, due, why string) []string {
+	user, _, _ := strings.Cut(k.Order(0), "0")
+	return []string{user, k.Tag, strconv.Itoa(releaseMost), due, why}
+}
+
+// ReleaseAll releases all held orders of a sale that is closed, on connections of its own. Errors: why Redis
+// cannot be asked.
+func ReleaseAll(ctx context.Context, cfg redisx.Config, sale, why string) error {
+	for slice := range cfg.SliceCount() {
+		if err := releaseSlice(ctx, cfg, sale, why, slice); err != nil {
+			return fmt.Errorf("cannot release the held orders of sale %s: %w", sale, err)
+		}
+	}
+	return nil
+}
+
+func releaseSlice(ctx context.Context, cfg redisx.Config, sale, why string, slice int) error {
+	l, err := pipeline.Dial(ctx, cfg.Slice(slice))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	k := cfg.KeysOf(sale, slice)
+	for released, next, late := 1, int64(0), int64(0); released > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		x := releaseDueScript.Eval(&radix.Tuple{&released, &next, &late}, keysOf(k, k.Holds),
+			releaseArgs(k, "+inf", why)...)
+		if err := l.Do(x, cfg.Timeout); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Payment is a payment that begins.

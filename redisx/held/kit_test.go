@@ -29,7 +29,8 @@ type stand struct {
 
 // onEach runs a test on a real redis-server and on the in-memory engine.
 func onEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
-	cfg := redisx.Config{Config: pipeline.Config{Timeout: testkit.Patience}, CartTTL: time.Hour, Hold: time.Hour}
+	cfg := redisx.Config{CartTTL: time.Hour, Hold: time.Hour}
+	cfg.Config = pipeline.Config{Timeout: testkit.Patience}
 	t.Run("redis-server", func(t *testing.T) {
 		cfg := cfg
 		cfg.Network, cfg.Address = "unix", redistest.Start(t).Socket
@@ -45,14 +46,15 @@ func onEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 // newStand opens a sale with this stock.
 func newStand(tb testing.TB, cfg redisx.Config, stock ...int64) *stand {
 	tb.Helper()
-	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: "foods, 0123456789abcdef", Stock: stock})
+	first := redisx.Opening{Catalog: "foods, 0123456789abcdef", Stock: stock}
+	opened, err := redisx.Open(tb.Context(), cfg, first)
 	testkit.Must(tb, err)
 	s := &stand{TB: tb, cfg: cfg, sale: redisx.Join(cfg, opened.Sale, len(stock), usersMax),
 		orders: New(cfg, opened.Sale, len(stock)), keys: cfg.KeysOf(opened.Sale, 0)}
 	testkit.Background(tb, s.sale.Run)
 	testkit.Background(tb, s.orders.Run)
 	testkit.Until(tb, "connected", func() bool {
-		_, _, err := s.orders.Release(0)
+		_, err := s.orders.Release(0)
 		return err == nil && s.buy(usersMax, nil) == redisx.ErrCartEmpty
 	})
 	return s
@@ -105,9 +107,9 @@ func (s *stand) expire(user uint32) {
 	s.Helper()
 	s.raw(nil, "ZADD", s.keys.Holds, "XX", "1", fmt.Sprint(user))
 	for released := 1; released > 0; {
-		var err error
-		released, _, err = s.orders.Release(0)
+		r, err := s.orders.Release(0)
 		testkit.Must(s, err)
+		released = r.Orders
 	}
 }
 
@@ -119,7 +121,8 @@ func (s *stand) order(user uint32) string {
 	if len(o.Items) == 0 {
 		return ""
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %d %s", list(o.Items), o.Hold.State, o.Hold.Number, o.Hold.Payment))
+	h := &o.Hold
+	return strings.TrimSpace(fmt.Sprintf("%s %s %d %s", list(o.Items), h.State, h.Number, h.Payment))
 }
 
 // events are all events: "user-number seq what".

@@ -38,8 +38,8 @@ type paymentOf struct {
 	price   int64
 }
 
-// After each step of a random history the equation of the stock holds, no state went back, and all money that
-// the provider got is an order's, or due to be given back, or given back.
+// After each step of a random history the equation of the stock holds, no state went back, and all money
+// that the provider got is an order's, or due to be given back, or given back.
 func TestModel(t *testing.T) {
 	for seed := range *models {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -112,7 +112,8 @@ func (p *player) begin() {
 	if err != nil {
 		return
 	}
-	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt), 10 * piecesOf(begun.Items)}
+	payment := fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt)
+	opened := paymentOf{id, payment, 10 * piecesOf(begun.Items)}
 	p.open = append(p.open, opened)
 	if p.IntN(4) > 0 {
 		_, err := p.orders.Payable(id, begun.Attempt, opened.payment, opened.price)
@@ -189,7 +190,8 @@ func (p *player) check() {
 		fmt.Sscan(fields[i+1], &n)
 		stock[fields[i]] = n
 	}
-	sold, held, orders, paid := make([]int64, len(p.initial)), int64(0), int64(0), map[string]bool{}
+	sold, held := make([]int64, len(p.initial)), make([]int64, len(p.initial))
+	orders, paid := int64(0), map[string]bool{}
 	for user := range uint32(modelUsers) {
 		o, err := p.sale.Order(user + 2)
 		testkit.Must(p, err)
@@ -200,7 +202,7 @@ func (p *player) check() {
 		for _, item := range o.Items {
 			sold[item.Food-1] += item.Count
 			if o.Hold.State != redisx.Paid {
-				held += item.Count
+				held[item.Food-1] += item.Count
 			}
 		}
 		if o.Hold.State == redisx.Paid {
@@ -212,8 +214,8 @@ func (p *player) check() {
 	}
 	for food, initial := range p.initial {
 		p.want(fmt.Sprint("food ", food+1), initial+p.restocked[food], stock[fmt.Sprint(food+1)]+sold[food])
+		p.want(fmt.Sprint("held of food ", food+1), stock[fmt.Sprint("~", food+1)], held[food])
 	}
-	p.want("held", stock["held"], held)
 	p.want("orders", stock["orders"], orders)
 	p.checkMoney(paid)
 	p.checkEvents()

@@ -37,7 +37,7 @@ if not reason and not live then -- the hold was over: once more at the price of 
     call('HDEL', released, user .. '-' .. ARGV[2])
   end
 elseif not reason then
-  call('HINCRBY', stock, 'held', -piecesOf(o.items))
+  hold(o.items, -1)
   call('ZREM', holds, user)
 end
 if not reason then

@@ -1,8 +1,9 @@
 -- What the scripts of held orders share. Not a script by itself: scripts.go puts it in front of them, behind
--- ../event.lua. It defines their keys, clock, read, text, change, piecesOf, move, take, keep, release, note and refund.
+-- ../event.lua. It defines their keys, clock, read, text, change, move, hold, take, keep, release, note and
+-- refund.
 --
 -- KEYS[1]  the user's order: string, see ../order.lua and ../order_held.lua
--- KEYS[2]  the stock: hash food id -> pieces left, held, orders
+-- KEYS[2]  the stock: hash food id -> pieces left, "~" food id -> pieces of held orders, orders
 -- KEYS[3]  users whose orders are held, by when the hold ends: sorted set, Unix ms
 -- KEYS[4]  released orders: hash user -> how many orders the user has had,
 --          "user-number" -> the order as it was, its third line "state number events at payment"; state is
@@ -33,8 +34,8 @@ end
 
 -- text is the value of an order.
 local function text(o)
-  return string.format('%s|%s\n%s\n%s %d %d %s %s', o.items, o.key, o.placed, o.state, o.number, o.seq, o.till,
-    o.payment)
+  return string.format('%s|%s\n%s\n%s %d %d %s %s', o.items, o.key, o.placed, o.state, o.number, o.seq,
+    o.till, o.payment)
 end
 
 -- change notes a new state of an order: in memory, and as an event with these fields.
@@ -43,15 +44,16 @@ local function change(o, state, at, ...)
   tell(events, o.user, o.number, o.seq, state, ...)
 end
 
-local function piecesOf(items)
-  local pieces = 0
-  for count in string.gmatch(items, ':(%d)') do pieces = pieces + count end
-  return pieces
-end
-
 -- move adds the pieces of items to the stock, or with sign -1 takes them away.
 local function move(items, sign)
   for food, count in string.gmatch(items, '(%d+):(%d)') do call('HINCRBY', stock, food, sign * count) end
+end
+
+-- hold counts the pieces of items as held, or with sign -1 no longer.
+local function hold(items, sign)
+  for food, count in string.gmatch(items, '(%d+):(%d)') do
+    call('HINCRBY', stock, '~' .. food, sign * count)
+  end
 end
 
 -- take takes all pieces of items from the stock or none, and returns whether it did.
@@ -72,7 +74,7 @@ end
 local function release(key, o, state, at, reason)
   move(o.items, 1)
   call('HINCRBY', stock, 'orders', -1)
-  if o.state ~= 'paid' then call('HINCRBY', stock, 'held', -piecesOf(o.items)) end
+  if o.state ~= 'paid' then hold(o.items, -1) end
   o.reason = reason
   change(o, state, at, 'items', o.items, 'reason', reason)
   call('ZREM', holds, o.user)

@@ -32,7 +32,7 @@ if o.state == 'paid' then
   tell(events, user, number, o.seq, 'refund_due', 'payment', part, 'amount', amount, 'reason', why)
   code = REFUND
 else
-  call('HINCRBY', stock, 'held', -piecesOf(goes))
+  hold(goes, -1)
   void, o.payment = o.payment, '-'
   if void ~= '-' then note(void, o, 0, 'void') end
 end

@@ -15,11 +15,13 @@
 -- ARGV[4]  when it opens: Unix ms, "" for at once
 -- ARGV[5]  when it closes: Unix ms, "" for never
 -- ARGV[6]  "true" when the orders of the sale are deleted, "false" when they are kept
--- ARGV[7]  "true" to end even a sale that is not closed, exported or in the ledger, else "false"
+-- ARGV[7]  "true" to end even a sale that is not closed, exported or in the ledger, or that has held orders,
+--          else "false"
 -- ARGV[8]  orders in other slices that are not in the ledger yet: integer >= 0
 -- ARGV[9]  "true" when orders in other slices from before the ledger may be missing in it, else "false"
 -- ARGV[10] who opens the next sale: string, for the logs of both
--- ARGV[11+] the texts of KEYS[7]
+-- ARGV[11] orders that are still held, in all slices: integer >= 0; in a closed sale it never grows
+-- ARGV[12+] the texts of KEYS[7]
 --
 -- Returns {code, number}
 --         0  begun
@@ -30,11 +32,13 @@
 --         5  that many orders are not in the ledger yet, or 0: orders from before the ledger was switched on
 --            may be missing in it. Nothing is changed
 --         6  the next sale would be closed from its beginning: nothing is changed
+--         7  orders of the sale are still held: nothing is changed
 local marker, stock, kept, gate, log, stream, next_stock = unpack(KEYS)
-local id, next_id, catalog, opens_at, closes_at, delete, force, elsewhere, filling, by = unpack(ARGV, 1, 10)
-local FIRST_TEXT = 11
+local id, next_id, catalog, opens_at, closes_at, delete, force, elsewhere = unpack(ARGV, 1, 8)
+local filling, by, held = unpack(ARGV, 9, 11)
+local FIRST_TEXT = 12
 local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED = 0, 1, 2, 3, 4
-local LEDGER_BEHIND, OVER_ALREADY = 5, 6
+local LEDGER_BEHIND, OVER_ALREADY, STILL_HELD = 5, 6, 7
 -- Seconds for which the stream stays. A connected writer of a ledger reads it to its end; a new connection
 -- is refused, because the sale has ended.
 local STREAM_LIFETIME = 86400
@@ -47,6 +51,7 @@ local sale = currentSale(marker, gate, log, id)
 if closes_at ~= '' and tonumber(closes_at) <= sale.now then return {OVER_ALREADY, 0} end
 if force ~= 'true' then
   if sale.state ~= CLOSED then return {NOT_CLOSED, 0} end
+  if held ~= '0' then return {STILL_HELD, 0} end
   if not found[3] then return {NOT_EXPORTED, 0} end
   local waiting = call('XLEN', stream) + elsewhere
   if waiting > 0 or found[4] == 'filling' or filling == 'true' then return {LEDGER_BEHIND, waiting} end

@@ -1,7 +1,7 @@
 -- Ends a turnover in one step: puts the ended sale's marker away and opens the next sale. With states.lua
 -- and new_sale.lua in front.
 --
--- KEYS[1]  the marker: hash id, previous, server, ledger, next_*, and the fields of states.lua
+-- KEYS[1]  the marker: hash id, previous, server, ledger, hold, next_*, and the fields of states.lua
 -- KEYS[2]  the stock of the next sale: hash food id -> pieces, and a note
 -- KEYS[3]  the gate of the next sale: string
 -- KEYS[4]  the log of the next sale: stream
@@ -12,21 +12,21 @@
 -- ARGV[2]  name of the consumer group of KEYS[5]: string
 -- ARGV[3]  number of slices: integer > 0; of more than one, the others are made afterwards
 -- ARGV[4]  pieces of all foods in all slices: integer >= 0
--- ARGV[5]  how long orders are held: milliseconds, 0 for not
--- ARGV[6+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0
+-- ARGV[5+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0
 --
 -- Returns 0  the next sale is there
 --         1  another caller has opened it: nothing is changed
 --         2  Redis has lost the sale before, or the stock of the next one: nothing is changed
 local marker, stock, gate, log, stream, next_stock, kept = unpack(KEYS)
-local id, group, slices, pieces, hold = unpack(ARGV, 1, 5)
-local FIRST_FOOD = 6
+local id, group, slices, pieces = unpack(ARGV, 1, 4)
+local FIRST_FOOD = 5
 local OPENED, OVER, NO_SALE = 0, 1, 2
 local call = redis.call
 
 local found = call('HMGET', marker, 'id', 'previous', 'server', 'ledger', 'next_id', 'next_catalog',
-  'next_opens_at', 'next_closes_at', 'next_delete', 'next_by')
-local before, previous, server, ledger, turning, catalog, opens_at, closes_at, delete, by = unpack(found)
+  'next_opens_at', 'next_closes_at', 'next_delete', 'next_by', 'hold')
+local before, previous, server, ledger, turning, catalog = unpack(found)
+local opens_at, closes_at, delete, by, hold = unpack(found, 7, 11)
 if before == id then return OVER end
 if turning ~= id or not ARGV[FIRST_FOOD] then return NO_SALE end
 
@@ -42,5 +42,5 @@ if ledger then
   call('HSET', marker, 'ledger', 'on')
 end
 if slices ~= '1' then call('HSET', marker, 'slices', slices, 'filling', 1) end
-putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold, by)
+putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces, hold or '0', by)
 return OPENED

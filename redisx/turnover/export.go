@@ -30,6 +30,7 @@ type Export struct {
 	cfg  redisx.Config
 	sale string
 	name string // "" where it does not count
+	held error  // ErrHeld where orders were held when it began: they may be released
 }
 
 // Exported describes the content of an export.
@@ -44,15 +45,22 @@ type Exported struct {
 // BeginExport notes that an export begins. Errors: redisx.ErrSaleGone, or why Redis cannot be asked.
 func BeginExport(ctx context.Context, cfg redisx.Config, sale string) (*Export, error) {
 	e := &Export{cfg: cfg, sale: sale}
-	_, err := e.note(ctx, rand.Text(), nil)
+	orders, until, err := stillHeldIn(ctx, cfg, sale)
+	if err != nil {
+		return e, err
+	}
+	if orders > 0 {
+		e.held = heldError(orders, until)
+	}
+	_, err = e.note(ctx, rand.Text(), nil)
 	return e, err
 }
 
-// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (it does not
-// count), and as BeginExport.
+// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces and ErrHeld (it
+// does not count), and as BeginExport.
 func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) {
-	if e.name == "" {
-		return false, nil
+	if e.name == "" || e.held != nil {
+		return false, e.held
 	}
 	return e.note(ctx, e.name, &in)
 }

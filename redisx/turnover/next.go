@@ -29,6 +29,7 @@ const (
 	notExported  = 4
 	ledgerBehind = 5
 	overAlready  = 6
+	stillHeld    = 7
 )
 
 // moveOver is the result of move.lua after the end of the turnover.
@@ -50,6 +51,7 @@ var (
 	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
 	ErrLedgerBehind = errors.New("orders of the sale are not in the ledger yet")
 	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
+	ErrHeld         = errors.New("orders of the sale are still held")
 )
 
 // Next is the sale to open after the one that Redis holds.
@@ -60,7 +62,9 @@ type Next struct {
 	Stock        []int64
 	redisx.Times      // of the next sale
 	Delete       bool // delete the old orders; else they are kept under the old id, as the log always is
-	Force        bool // even if the old sale is not closed, not exported or not in the ledger
+	// Even if the old sale is not closed, not exported or not in the ledger. Orders that are still held are
+	// released.
+	Force bool
 }
 
 // OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
@@ -68,7 +72,7 @@ type Next struct {
 // under way, for example after a crash, OpenNext completes that one instead: the id is then of that
 // turnover's sale, and own is false. The next server that starts completes it too. Errors:
 // redisx.ErrSaleGone, redisx.ErrClocksDiffer, ErrNotClosed, ErrNotExported, ErrLedgerBehind,
-// ErrOverAlready, or why Redis cannot be asked.
+// ErrOverAlready, ErrHeld, or why Redis cannot be asked.
 func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
@@ -76,6 +80,9 @@ func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own
 	}
 	defer l.Close()
 	if err := cfg.CheckClocks(ctx, next.Times); err != nil {
+		return "", false, err
+	}
+	if err := next.releaseHeld(ctx, cfg); err != nil {
 		return "", false, err
 	}
 	id = redisx.NewID()
@@ -120,6 +127,10 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 	if err != nil {
 		return err
 	}
+	held, until, err := stillHeldIn(ctx, cfg, n.Before)
+	if err != nil {
+		return err
+	}
 	var code, number int64
 	before := cfg.KeysOf(n.Before, 0)
 	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before + before.Tag, before.Gate,
@@ -127,7 +138,7 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 	opens, closes := n.Times.Texts()
 	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
 		strconv.FormatBool(n.Force), strconv.FormatInt(waiting, 10), strconv.FormatBool(filling),
-		cmp.Or(n.By, "terminal")},
+		n.by(), strconv.FormatInt(held, 10)},
 		numberTexts(n.Stock)...)
 	x := beginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
 	if err := l.Do(x, cfg.StockTimeout()); err != nil {
@@ -149,11 +160,16 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 			return fmt.Errorf("%w: those from before it was switched on are still read", ErrLedgerBehind)
 		}
 		return fmt.Errorf("%w: %d", ErrLedgerBehind, number)
+	case stillHeld:
+		return heldError(held, until)
 	case overAlready:
 		return fmt.Errorf("%w: it is to close at %s", ErrOverAlready, n.ClosesAt.Format(time.RFC3339Nano))
 	}
 	return pipeline.UnknownCode("begin.lua", code)
 }
+
+// by is who opens the next sale, for the logs.
+func (n *Next) by() string { return cmp.Or(n.By, "terminal") }
 
 // ledgerElsewhere returns how many orders of other slices than home are not in the ledger yet, and whether
 // orders from before the ledger was switched on may be missing in it.
@@ -344,7 +360,7 @@ func (t *turnover) end(ctx context.Context, l *pipeline.Link) error {
 		pieces += n
 	}
 	args := append([]string{t.next, redisx.StreamGroup, strconv.Itoa(t.cfg.SliceCount()),
-		strconv.FormatInt(pieces, 10), strconv.FormatInt(t.cfg.Hold.Milliseconds(), 10)}, t.cfg.Shares(stock, 0)...)
+		strconv.FormatInt(pieces, 10)}, t.cfg.Shares(stock, 0)...)
 	var code int64
 	if err := l.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {
 		return fmt.Errorf("cannot open the next sale in Redis at %s: %w", t.cfg.Address, err)

@@ -44,10 +44,13 @@ type Counters struct {
 	Refusals           Labelled // error replies by their code
 	ConnectionsRefused Counter  // over a limit of number
 	OrdersPlaced       Counter
-	OrdersWaited       Counter  // for pieces of another slice
-	Transfers          Counter  // of pieces between slices
-	Redis              Redis    // of the sale
-	LimitsRefused      Labelled // calls over a rate limit by its event
+	OrdersWaited       Counter   // for pieces of another slice
+	Transfers          Counter   // of pieces between slices
+	OrdersExpired      Counter   // held orders that were released because their hold was over
+	OrdersGivenBack    Counter   // held orders that their buyers gave back
+	ReleaseDelay       Durations // from the end of a hold to its release, of the first order of a sweep
+	Redis              Redis     // of the sale
+	LimitsRefused      Labelled  // calls over a rate limit by its event
 	RepeatsCounted     Counter
 	RepeatsNotRecorded Counter // texts that were answered, for want of memory
 	TrafficDroppedHits Counter

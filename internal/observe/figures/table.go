@@ -44,10 +44,21 @@ var (
 	Transfers = counter("transfers_total", "Transfers of pieces between slices that this server has ended.",
 		func(c *Counters) uint64 { return c.Transfers.Value() })
 
+	OrdersReleased = counted("orders_released_total", "Held orders that this server has released, by why.",
+		func(c *Counters) []Value {
+			return []Value{{Labels: []string{"expired"}, Number: float64(c.OrdersExpired.Value())},
+				{Labels: []string{"buyer"}, Number: float64(c.OrdersGivenBack.Value())}}
+		}, "reason")
+	ReleaseDelay = measured("release_delay_seconds", "From the end of a hold to the sweep that released its order.",
+		func(c *Counters) []Value { return distribution(c.ReleaseDelay.Read()) })
+
 	StockPieces  = set("stock_pieces", "Pieces left of all foods.")
 	SoldOut      = set("foods_sold_out", "Foods without a piece left.")
 	PiecesSold   = set("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
 	SaleOrders   = set("sale_orders", "Orders placed so far by all servers of the sale.")
+	PiecesHeld   = set("sale_pieces_held", "Pieces of orders that are held until they are paid.")
+	OrdersHeld   = set("sale_orders_held", "Orders that are held until they are paid.")
+	HoldOverdue  = set("hold_overdue_seconds", "For how long the first held order should have been released, else 0.")
 	SaleState    = set("sale_state", "1 for the state that the sale is in, 0 for the others.", "state")
 	Slices       = set("slices", "Slices of the sale.")
 	SlicesAway   = set("slices_away", "Slices with a Redis that does not answer.")

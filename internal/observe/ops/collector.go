@@ -139,10 +139,11 @@ func (s *Scrape) slices(found *redisx.SliceStates) {
 
 // snapshot shows the stock and the state.
 func (s *Scrape) snapshot(found *redisx.Snapshot, pieces int64) {
-	left, sold, gone := int64(0), pieces, 0
+	left, held, sold, gone := int64(0), int64(0), pieces, 0
 	for i, n := range found.Left {
 		left += n
-		sold += found.Restocked[i] - n
+		sold += found.Restocked[i] - n - found.HeldOf(i)
+		held += found.HeldOf(i)
 		if n == 0 {
 			gone++
 		}
@@ -151,6 +152,15 @@ func (s *Scrape) snapshot(found *redisx.Snapshot, pieces int64) {
 	s.Set(figures.PiecesSold, float64(sold))
 	s.Set(figures.SoldOut, float64(gone))
 	s.Set(figures.SaleOrders, float64(found.Orders))
+	if found.Held != nil {
+		s.Set(figures.PiecesHeld, float64(held))
+		s.Set(figures.OrdersHeld, float64(found.Holds))
+		overdue := time.Duration(0)
+		if !found.Due.IsZero() {
+			overdue = max(found.Now.Sub(found.Due), 0)
+		}
+		s.Set(figures.HoldOverdue, overdue.Seconds())
+	}
 	for _, state := range redisx.States {
 		s.SetFlag(figures.SaleState, found.State == state, string(state))
 	}

@@ -21,6 +21,8 @@ func TestMetrics(t *testing.T) {
 	count(workers)
 	server.Do(t, "XADD orders_"+cfg.Watch.ID()+"{sale} * user 1 items 1:1,")
 	server.Do(t, "HSET stock_"+cfg.Watch.ID()+"{sale} +1 4 +3 -2 orders 3")
+	server.Do(t, "HSET stock_"+cfg.Watch.ID()+"{sale} ~1 2")
+	server.Do(t, "ZADD holds_"+cfg.Watch.ID()+"{sale} 4000000000000 2")
 	server.Do(t, "HSET sale paused 1")
 	server.Do(t, "HINCRBY sale revision 1")
 	text := awaitRedis(t, serve(t, cfg, everyRoom), "1")
@@ -34,7 +36,9 @@ func TestMetrics(t *testing.T) {
 		`request_duration_seconds_bucket{call="POST /orders",code="4xx",le="+Inf"}`:   "2",
 		`request_duration_seconds_sum{call="POST /orders",code="2xx"}`:                "0.0014",
 		`refusals_total{reason="FOOD_OUT_OF_STOCK"}`:                                  "2",
-		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "7",
+		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "5",
+		"sale_pieces_held": "2", "sale_orders_held": "1", "hold_overdue_seconds": "0",
+		`orders_released_total{reason="expired"}`: "0",
 		"sale_orders": "3", "slices": "3", "slices_away": "0", "slices_lost": "0", "slices_behind": "2",
 		"redis_clock_skew_seconds": "0", `sale_state{state="paused"}`: "1", `sale_state{state="open"}`: "0",
 		`connections{worker="0"}`: "5", `connections{worker="1"}`: "6", `connections_max{worker="1"}`: "100",
@@ -110,7 +114,7 @@ func TestRoomsThatAreOff(t *testing.T) {
 	text := awaitRedis(t, serve(t, cfg), "1")
 	for _, f := range []*figures.Family{figures.LedgerUp, figures.VKUp, figures.Documents,
 		figures.CertificateEnd, figures.SnapshotAge, figures.Slices, figures.SlicesAway, figures.SlicesLost,
-		figures.SlicesBehind, figures.ClockSkew} {
+		figures.SlicesBehind, figures.ClockSkew, figures.PiecesHeld, figures.OrdersHeld, figures.HoldOverdue} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}

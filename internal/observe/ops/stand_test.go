@@ -38,6 +38,9 @@ func newConfig(
 	}
 	redis := redisx.Config{CartTTL: time.Hour, Quiet: true, Slices: slices}
 	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, patience
+	if slices > 1 { // what only some sales show
+		redis.Hold = time.Hour
+	}
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
 	testkit.Must(tb, err)

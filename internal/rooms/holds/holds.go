@@ -26,7 +26,7 @@ const (
 type Config struct {
 	Orders   *held.Orders
 	Slices   int
-	Released func(orders int) // counts; nil for nothing
+	Released func(orders int, late time.Duration) // counts; nil for nothing
 }
 
 // Holds sweeps the slices of a sale.
@@ -50,20 +50,20 @@ func (h *Holds) Run(ctx context.Context) error {
 
 // sweep releases what is due of a slice and returns when to look again.
 func (h *Holds) sweep(slice int) time.Duration {
-	released, next, err := h.cfg.Orders.Release(slice)
+	r, err := h.cfg.Orders.Release(slice)
 	switch {
 	case err != nil:
 		logged := errors.Is(err, redisx.ErrSaleGone) || errors.Is(err, redisx.ErrUnavailable) // by the connections
 		if !logged && h.pace.Due(time.Now()) > 0 {
 			slog.Error("held orders are not released", "slice", slice, "error", err)
 		}
-	case released > 0:
+	case r.Orders > 0:
 		if h.cfg.Released != nil {
-			h.cfg.Released(released)
+			h.cfg.Released(r.Orders, r.Late)
 		}
 		return pause + rand.N(pause)
-	case !next.IsZero():
-		return min(max(time.Until(next), pause), look) + rand.N(pause)
+	case !r.Next.IsZero():
+		return min(max(time.Until(r.Next), pause), look) + rand.N(pause)
 	}
 	return look
 }
