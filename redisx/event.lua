@@ -11,5 +11,7 @@
 local function tell(events, user, number, seq, what, ...)
   local call, ledger = redis.call, string.gsub(events, '^events_', 'orders_')
   call('XADD', events, '*', 'user', user, 'number', number, 'seq', seq, 'what', what, ...)
-  if seq > 1 and call('EXISTS', ledger) == 1 then call('XADD', ledger, '*', 'user', user, 'number', number) end
+  if seq > 1 and call('EXISTS', ledger) == 1 then
+    call('XADD', ledger, '*', 'user', user, 'number', number)
+  end
 end

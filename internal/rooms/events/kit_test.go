@@ -181,7 +181,8 @@ func (d *stand) tell(seq int, what string, users ...int) {
 func redisFill(tb testing.TB, d *stand, seq, orders int) {
 	tb.Helper()
 	d.raw(nil, "EVAL", "for user = 2, ARGV[1] + 1 do "+
-		"redis.call('XADD', KEYS[1], '*', 'user', user, 'number', 0, 'seq', ARGV[2], 'what', 'held', 'items', '1:2,', 'till', '1764061200000') end", "1", "events_"+sale,
+		"redis.call('XADD', KEYS[1], '*', 'user', user, 'number', 0, 'seq', ARGV[2], 'what', 'held', "+
+		"'items', '1:2,', 'till', '1764061200000') end", "1", "events_"+sale,
 		fmt.Sprint(orders), fmt.Sprint(seq))
 }
 

@@ -215,8 +215,8 @@ func (d *Database) orphans(ctx context.Context, sale string, visit func(id strin
 	}, []any{&id}, query, sale+"-%")
 }
 
-// read calls visit with every order of the sale in the database, its items by food; of held orders with their
-// states.
+// read calls visit with every order of the sale in the database, its items by food; of held orders with
+// their states.
 func (d *Database) read(ctx context.Context, sale string, held bool, visit func(entry) error) error {
 	query := "SELECT o.id, o.user_id, o.total, i.food_id, i.`count`, %s FROM orders o " +
 		"LEFT JOIN order_items i ON i.order_id = o.id %s WHERE o.id LIKE ? ORDER BY o.id, i.food_id"
@@ -228,6 +228,7 @@ func (d *Database) read(ctx context.Context, sale string, held bool, visit func(
 	}
 	var row, last entry
 	var food, count sql.NullInt64
+	into := []any{&row.id, &row.user, &row.total, &food, &count, &row.hold.State, &row.hold.Events}
 	err := d.each(ctx, "orders", func() (err error) {
 		if row.id != last.id {
 			if last.id != "" {
@@ -239,7 +240,7 @@ func (d *Database) read(ctx context.Context, sale string, held bool, visit func(
 			last.items = append(last.items, redisx.Item{Food: food.Int64, Count: count.Int64})
 		}
 		return err
-	}, []any{&row.id, &row.user, &row.total, &food, &count, &row.hold.State, &row.hold.Events}, query, sale+"-%")
+	}, into, query, sale+"-%")
 	if err != nil || last.id == "" {
 		return err
 	}

@@ -39,9 +39,11 @@ func (b book) entry(order redisx.Order) entry {
 	return e
 }
 
-// scan calls visit with all orders of the sale that are in Redis, also with those that were released, at most
-// batchMax at a time. It may visit an order twice that changes meanwhile. The error of visit ends it.
-func (b book) scan(ctx context.Context, redis redisx.Config, sale *redisx.Sale, visit func([]entry) error) error {
+// scan calls visit with all orders of the sale that are in Redis, also with those that were released, at
+// most batchMax at a time. It may visit an order twice that changes meanwhile. The error of visit ends it.
+func (b book) scan(
+	ctx context.Context, redis redisx.Config, sale *redisx.Sale, visit func([]entry) error,
+) error {
 	if err := b.scanLive(ctx, sale, visit); err != nil || redis.Hold == 0 {
 		return err
 	}

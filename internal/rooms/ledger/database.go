@@ -206,8 +206,9 @@ func (d *Database) probe(ctx context.Context) error {
 	return nil
 }
 
-// write puts entries into the tables in one transaction. An entry that is there already stays as it is, unless
-// it is a held order that has changed since. After an error the outcome is unknown: write the entries again.
+// write puts entries into the tables in one transaction. An entry that is there already stays as it is,
+// unless it is a held order that has changed since. After an error the outcome is unknown: write the
+// entries again.
 func (d *Database) write(ctx context.Context, entries []entry) error {
 	if len(entries) == 0 {
 		return nil

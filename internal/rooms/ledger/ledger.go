@@ -255,9 +255,11 @@ func (l *Ledger) move(ctx context.Context, stream *orderstream.Stream, orders []
 	return stream.Done(orders)
 }
 
-// writeHeld writes what held orders are now: a batch may have one several times, and servers may write theirs
-// in any order.
-func (l *Ledger) writeHeld(ctx context.Context, stream *orderstream.Stream, orders []orderstream.Order) error {
+// writeHeld writes what held orders are now: a batch may have one several times, and servers may write
+// theirs in any order.
+func (l *Ledger) writeHeld(
+	ctx context.Context, stream *orderstream.Stream, orders []orderstream.Order,
+) error {
 	now, err := stream.Now(orders)
 	if err != nil {
 		return err

@@ -20,7 +20,8 @@ var stateSchema = schema{
 		events INT NOT NULL,
 		PRIMARY KEY (order_id)
 	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`},
-	probes: []string{"SELECT order_id, state, number, changed_at, payment_id, events FROM order_states LIMIT 0"},
+	probes: []string{"SELECT order_id, state, number, changed_at, payment_id, events FROM order_states " +
+		"LIMIT 0"},
 }
 
 const (
@@ -39,8 +40,8 @@ func (d *Database) holding() {
 	d.schema.probes = slices.Concat(orderSchema.probes, stateSchema.probes)
 }
 
-// writeStates is write for held orders. The states come first: their rows are locked from there on, so that of
-// two servers with the same order the newer state stays.
+// writeStates is write for held orders. The states come first: their rows are locked from there on, so that
+// of two servers with the same order the newer state stays.
 func (d *Database) writeStates(ctx context.Context, entries []entry) error {
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b entry) int { return cmp.Compare(a.id, b.id) })
 	tx, err := d.db.BeginTx(ctx, nil)
@@ -85,12 +86,13 @@ func writeStates(ctx context.Context, tx *sql.Tx, entries []entry) error {
 	if len(gone) == 0 {
 		return nil
 	}
+	// Root may have taken items out: the new ones replace all.
 	for _, x := range []struct {
 		statement string
 		values    []any
 	}{
 		{insertOrders + rowsOf(len(gone), 4) + newestTotal, orders},
-		{"DELETE FROM order_items WHERE order_id IN " + rowsOf(1, len(gone)), gone}, // root may have taken some out
+		{"DELETE FROM order_items WHERE order_id IN " + rowsOf(1, len(gone)), gone},
 		{insertItems + rowsOf(len(items)/3, 3), items},
 	} {
 		if _, err := tx.ExecContext(ctx, x.statement, x.values...); err != nil {

@@ -35,9 +35,10 @@ func (s *shop) empty(t *testing.T) {
 // states reads "state events payment total items" of all orders.
 func (s *shop) states(t *testing.T) map[string]string {
 	t.Helper()
-	rows, err := s.db.QueryContext(t.Context(), "SELECT o.id, CONCAT(s.state, ' ', s.events, ' ', s.payment_id, ' ', "+
-		"o.total, ' ', GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id)) FROM orders o "+
-		"JOIN order_states s ON s.order_id = o.id JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
+	rows, err := s.db.QueryContext(t.Context(),
+		"SELECT o.id, CONCAT(s.state, ' ', s.events, ' ', s.payment_id, ' ', o.total, ' ', "+
+			"GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id)) FROM orders o "+
+			"JOIN order_states s ON s.order_id = o.id JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
 	testkit.Must(t, err)
 	defer rows.Close()
 	got := map[string]string{}
@@ -58,7 +59,8 @@ func testStates(t *testing.T, server *launch.MariaDB) {
 	id := func(user uint32, number int) held.ID { return held.ID{User: user, Number: number} }
 	pay := func(user uint32, number int, payment string) {
 		t.Helper()
-		_, err := orders.Paid(id(user, number), held.Receipt{Event: payment, Payment: payment, Amount: 1, Price: 1})
+		receipt := held.Receipt{Event: payment, Payment: payment, Amount: 1, Price: 1}
+		_, err := orders.Paid(id(user, number), receipt)
 		testkit.Must(t, err)
 	}
 	s.buy(t, 2) // before the ledger
@@ -77,8 +79,9 @@ func testStates(t *testing.T, server *launch.MariaDB) {
 	_, _, err = orders.Shrink(id(5, 0), "root", "spoilt", was, was[:1], 0)
 	testkit.Must(t, err)
 	s.empty(t)
-	want := map[string]string{"2": "released 2  103 1:1,3:1", "2-1": "held 1  103 1:1,3:1", "3": "paid 2 p3 16 1:2,2:1",
-		"4": "held 1  110 2:1,3:1", "5": "held 2  200 3:2", "6": "refund_due 3 p6 13 1:1,2:1"}
+	want := map[string]string{"2": "released 2  103 1:1,3:1", "2-1": "held 1  103 1:1,3:1",
+		"3": "paid 2 p3 16 1:2,2:1", "4": "held 1  110 2:1,3:1", "5": "held 2  200 3:2",
+		"6": "refund_due 3 p6 13 1:1,2:1"}
 	if got := s.states(t); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
