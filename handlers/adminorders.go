@@ -106,7 +106,7 @@ func (s *Server) exportOrders(
 		return
 	}
 	book := &export.Book{Format: format, Rows: rows, BOM: param(ctx, "bom") == "1", Sale: of.sale,
-		Names: of.names, Price: of.price}
+		Names: of.names, Price: of.price, States: of.holds}
 	if of.sameFoods {
 		book.Currency = s.cfg.Catalog.Currency()
 		book.Decimals, _ = catalog.Decimals(book.Currency)

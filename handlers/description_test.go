@@ -27,6 +27,7 @@ import (
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/operators"
+	"flashsale/internal/rooms/payments"
 	"flashsale/internal/rooms/presence"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/sessions"
@@ -90,7 +91,8 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Holds(new(held.Orders)), Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
+		Holds(new(held.Orders)), Corrections(new(held.Orders)), Payments(new(payments.Payments)),
+		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
 		Events(nil, new(events.Webhooks)),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
 	} {
@@ -217,10 +219,10 @@ func TestDescriptionOfChange(t *testing.T) {
 	}
 }
 
-// The calls that refuse unknown fields are described so; those of the contest and VK's take any. The names
-// of all operations begin with a verb.
+// The calls that refuse unknown fields are described so; those of the contest, VK's and a provider's take
+// any. The names of all operations begin with a verb.
 func TestDescriptionOfFields(t *testing.T) {
-	lenient := []string{"logIn", "addToCart", "placeOrder", "receiveVK"}
+	lenient := []string{"logIn", "addToCart", "placeOrder", "receiveVK", "receivePaymentEvent"}
 	verb := regexp.MustCompile(`^[a-z]+[A-Z][A-Za-z]*$`)
 	for _, c := range readDescription(t).Calls() {
 		if !verb.MatchString(c.ID()) {

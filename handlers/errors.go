@@ -15,6 +15,7 @@ import (
 	"flashsale/internal/rooms/events"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/operators"
+	"flashsale/internal/rooms/payments"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
@@ -106,6 +107,14 @@ var (
 	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
 	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
 	errOrderPaid         = newFailure(409, "ORDER_PAID", "订单已支付")
+	errOrderChanged      = newFailure(409, "ORDER_CHANGED", "订单已改变，请重新查看")
+	errManyPayments      = newFailure(409, "TOO_MANY_PAYMENTS", "该订单的支付次数过多")
+	errProvider          = newFailure(502, "PROVIDER_UNAVAILABLE", "支付服务暂时不可用，请稍后再试")
+	errSignature         = newFailure(401, "SIGNATURE_INVALID", "签名无效")
+	errNoRefund          = newFailure(404, "REFUND_NOT_FOUND", "退款不存在")
+	errBadReason         = newFailure(400, "INVALID_REASON", "reason 须为1至200个可见字符")
+	errBadItems          = newFailure(400, "INVALID_ITEMS", "items 须为订单的一部分，且不能为空")
+	errBadHoldState      = newFailure(400, "INVALID_STATE", "state 无效")
 	errManyReleased      = newFailure(403, "TOO_MANY_RELEASED", "已释放的订单过多，不能再下单")
 	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
 	errMixedName         = newFailure(400, "MIXED_NAME", "用户名不能混用不同文字的字母")
@@ -157,7 +166,8 @@ var failures = []*failure{
 	errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
 	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
-	errOrderPaid, errManyReleased,
+	errOrderPaid, errManyReleased, errOrderChanged, errManyPayments,
+	errProvider, errSignature, errNoRefund, errBadReason, errBadItems, errBadHoldState,
 	errBadName, errMixedName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser,
 	errAccountClosed, errTooManyEnded, errNoBuyer, errUserNotFound, errNoContact, errBadContact,
 	errTooManyContacts,
@@ -218,6 +228,15 @@ var outcomes = []struct {
 	{redisx.ErrReleased, errManyReleased},
 	{held.ErrNone, errNoOrder},
 	{held.ErrPaid, errOrderPaid},
+	{held.ErrTooMany, errManyPayments},
+	{held.ErrChanged, errOrderChanged},
+	{held.ErrNotLess, errBadItems},
+	{held.ErrNoMoney, errNoRefund},
+	{payments.ErrProvider, errProvider},
+	{payments.ErrBusy, errTooManyRequests},
+	{payments.ErrForged, errSignature},
+	{payments.ErrStale, errSignature},
+	{payments.ErrMalform, errMalformedJSON},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 	{threads.ErrNoUser, errUserNotFound},

@@ -19,6 +19,7 @@ type PastSale struct {
 	Prices    []int64 // of food 1, 2, 3, ...
 	SameFoods bool    // they are those of the catalogue
 	SameUsers bool    // and so are the users
+	Holds     bool    // it held orders until they were paid
 	Next      export.Pages
 	Order     func(user uint32) (redisx.Order, error) // without items: there is none
 	Close     func()
@@ -51,6 +52,7 @@ func (s *Server) listSales(ctx *fasthttp.RequestCtx, _ Call) {
 type saleOrders struct {
 	sale      string
 	sameFoods bool // as in the catalogue
+	holds     bool // orders have states
 	price     func(food int64) int64
 	names     export.Names
 	next      export.Pages
@@ -72,6 +74,7 @@ func (s *Server) ordersOf(sale string) (*saleOrders, error) {
 	case sale == "" || sale == s.cfg.Sale.ID():
 		foods := s.cfg.Catalog.Foods()
 		return &saleOrders{sale: s.cfg.Sale.ID(), sameFoods: true, names: s.buyers(),
+			holds: s.cfg.Sale.Hold() > 0,
 			price: func(food int64) int64 { return foods[food-1].Price },
 			next:  s.cfg.Sale.ScanOrders().Next, order: s.cfg.Sale.Order}, nil
 	case s.cfg.PastSale == nil:
@@ -81,8 +84,9 @@ func (s *Server) ordersOf(sale string) (*saleOrders, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := &saleOrders{sale: sale, sameFoods: past.SameFoods, names: s.buyers(), next: past.Next,
-		price: func(food int64) int64 { return past.Prices[food-1] }, order: past.Order, close: past.Close}
+	of := &saleOrders{sale: sale, sameFoods: past.SameFoods, holds: past.Holds, names: s.buyers(),
+		next: past.Next, price: func(food int64) int64 { return past.Prices[food-1] }, order: past.Order,
+		close: past.Close}
 	if !past.SameUsers {
 		of.names = s.registered
 	}

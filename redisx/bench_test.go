@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
@@ -17,12 +18,13 @@ import (
 // longer the batches. Of several Redis, each with a slice, the busiest one is the limit.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
-		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1) })
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, 1, 0) })
 	}
-	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2) })
+	b.Run("buyers=1000/redis=2", func(b *testing.B) { benchmarkOrder(b, 1000, 2, 0) })
+	b.Run("buyers=1000/hold", func(b *testing.B) { benchmarkOrder(b, 1000, 1, time.Hour) })
 }
 
-func benchmarkOrder(b *testing.B, buyers, nodes int) {
+func benchmarkOrder(b *testing.B, buyers, nodes int, hold time.Duration) {
 	servers := []*redistest.Server{redistest.Start(b)}
 	cfg := saletest.Config(servers[0])
 	for len(servers) < nodes {
@@ -30,7 +32,7 @@ func benchmarkOrder(b *testing.B, buyers, nodes int) {
 		servers = append(servers, server)
 		cfg.Address += "," + server.Socket
 	}
-	cfg.Slices = nodes
+	cfg.Slices, cfg.Hold = nodes, hold
 	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	var users atomic.Uint32
 	b.ReportAllocs()

@@ -36,7 +36,8 @@ import "strconv"
 //	released_<sale> hash   "user-number" -> an order that was released;    for ever    held/rules.lua
 //	                       user -> how many orders the user has had
 //	payments_<sale> hash   id -> user, number, amount, state               for ever    held/rules.lua
-//	refunds_<sale> zset    payments to give back -> since when             for ever    held/rules.lua
+//	refunds_<sale> zset    payments to give back -> since when; done:      for ever    held/rules.lua
+//	                       below 0
 //	events_<sale>  stream  what happened to orders, see event.lua          for ever    event.lua
 //	event_<sale>_<id>
 //	               string  empty: this event of the provider is noted      3 days      held/paid.lua

@@ -60,7 +60,8 @@ var wordTests = []moduleTest{
 	{"anybody sees the refusals of the sale in words, root all", "messages", `
 		const codes = [["USER_AUTH_FAIL", 9], ["SALE_PAUSED", 2], ["BODY_TOO_LARGE", 1]];
 		return [m.refusals(codes, false), m.refusals(codes, true)];`,
-		`[[["Sale paused",2]],[["Wrong name or password",9],["Sale paused",2],["BODY_TOO_LARGE",1]]]`},
+		`[[["Sale paused",2]],[["Wrong name or password",9],["Sale paused",2],` +
+			`["This is too long for the server.",1]]]`},
 	{"the least delayed time of the server counts", "clock", `
 		const told = (late) => new Date(Date.now() + 3600000 - late).toISOString();
 		for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));

@@ -106,6 +106,10 @@ func (p *tab) accessible(what string) {
 	if faint := p.js(faintEdges); faint != "" {
 		p.t.Errorf("%s: the edges of these controls can hardly be seen:\n%s", what, faint)
 	}
+	if twice := p.js(`const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+		return ids.filter((id, i) => ids.indexOf(id) < i).join(" ")`); twice != "" {
+		p.t.Errorf("%s: two elements have the id %s", what, twice)
+	}
 }
 
 // screens are those that the views are looked at on. axe-core looks at each view in light and in dark.
@@ -209,7 +213,7 @@ func TestLiveForTheWholeSale(t *testing.T) {
 	s := newShop(t, 4, 50)
 	p := open(t, s.Address, "live")
 	p.untilText("timeline", "Opened")
-	p.until("words in place of a figure", `!document.getElementById("no-orders").hidden &&
+	p.until("words in place of a figure", `!document.getElementById("no-orders-yet").hidden &&
 		document.getElementById("p50").textContent === "no orders yet" &&
 		document.getElementById("rate").textContent === "0"`)
 	p.shoot("no-orders")
@@ -227,7 +231,7 @@ func TestLiveForTheWholeSale(t *testing.T) {
 	p.untilText("timeline", "Paused")
 	p.untilText("refusals", "Unknown or old cart")
 	p.untilText("refusals", "a minute")
-	p.until("all orders in the curve", `document.getElementById("no-orders").hidden &&
+	p.until("all orders in the curve", `document.getElementById("no-orders-yet").hidden &&
 		import("/web/store.js").then((m) => m.known.curve.points.at(-1).total === 40)`)
 	_, last := p.curveOf(0)
 	reaches := func(p *tab, t int64) {

@@ -28,7 +28,7 @@ func (w *worker) pastSale(sale string) (*handlers.PastSale, error) {
 		stop()
 	}
 	known := &handlers.PastSale{Prices: past.Prices, SameFoods: past.Catalog == firstStock(w.catalog).Catalog,
-		SameUsers: w.catalog.Names().Extends(past.Users), Close: end}
+		SameUsers: w.catalog.Names().Extends(past.Users), Holds: past.Holds, Close: end}
 	if known.SameFoods {
 		known.Prices = prices(w.catalog)
 	}

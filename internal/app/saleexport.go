@@ -68,6 +68,7 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 		Users: names.Fingerprint()}
 	err = c.withNames(ctx, names.Name, func(names export.Names) (err error) {
 		book := c.book(id, in.Prices, names)
+		book.States = sale.Hold() > 0
 		book.Foods = loaded.FoodNames(c.cfg.Language)
 		book.Currency, book.Decimals = currencyOf(loaded)
 		in.Orders, in.Pieces, err = c.write(ctx, book, sale.ScanOrders().Next)
@@ -115,6 +116,7 @@ func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) e
 	next := func(ctx context.Context) ([]redisx.Order, error) { return past.Next(ctx, len(known)) }
 	return c.withNames(ctx, name, func(names export.Names) error {
 		book := c.book(past.ID, known, names)
+		book.States = past.Holds
 		if past.Catalog == firstStock(loaded).Catalog { // else its foods and its currency are not known
 			book.Foods = loaded.FoodNames(c.cfg.Language)
 			book.Currency, book.Decimals = currencyOf(loaded)

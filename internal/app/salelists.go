@@ -147,8 +147,12 @@ func (l *orderList) print(order *redisx.Order) {
 	}
 	l.orders, l.pieces, l.sum = l.orders+1, l.pieces+pieces, l.sum+sum
 	orderID := redisx.AppendOrderID(nil, l.sale, order.User, order.Hold.Number)
-	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %s\n",
-		order.Placed.UTC().Format(printedTime), orderID, id, name, strings.Join(items, " "), l.money(sum))
+	state := ""
+	if h := &order.Hold; h.State != "" {
+		state = fmt.Sprintf("  %s %s", h.State, momentText(h.Till))
+	}
+	fmt.Fprintf(l.out, "%s  %-19s  user %-10s  %-20q  food=pieces %-13s  total %s%s\n",
+		order.Placed.UTC().Format(printedTime), orderID, id, name, strings.Join(items, " "), l.money(sum), state)
 }
 
 // money is an amount of minor units with its currency.

@@ -23,6 +23,7 @@ type Config struct {
 	tokenFlags
 	operatorFlags
 	saleFlags
+	paymentFlags
 	ledgerFlags
 	eventsFlags
 	repeatsFlags
@@ -78,6 +79,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.tokenFlags.add(c.flags)
 	c.operatorFlags.add(c.flags)
 	c.saleFlags.add(c.flags, &c.Redis)
+	c.paymentFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
 	c.eventsFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)

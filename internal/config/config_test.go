@@ -300,7 +300,7 @@ func TestSecretFlags(t *testing.T) {
 	f := newConfig().flags
 	f.set.VisitAll(func(found *flag.Flag) {
 		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") ||
-			slices.Contains([]string{"ledger", "operators", "service-token", "vk-token"}, found.Name)
+			slices.Contains([]string{"ledger", "operators", "payment-key", "service-token", "vk-token"}, found.Name)
 		if f.secret(found.Name) != named {
 			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}

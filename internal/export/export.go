@@ -68,6 +68,7 @@ type Book struct {
 	Sale   string
 	Price  func(food int64) int64 // in minor units of the currency
 	Names  Names
+	States bool // orders have a state: the sale holds them until they are paid
 
 	Foods    func(food int64) string // names, for Items; nil: they are not known
 	Currency string                  // of the prices, for Items; "" without one
@@ -86,9 +87,22 @@ func (b *Book) AppendHead(dst []byte) []byte {
 		dst = append(dst, ByteOrderMark...)
 	}
 	if b.Rows == Items {
-		return append(dst, itemsHead...)
+		dst = append(dst, itemsHead...)
+	} else {
+		dst = append(dst, "order_id,user_id,user_name,items,prices,total,placed_at"...)
 	}
-	return append(dst, "order_id,user_id,user_name,items,prices,total,placed_at\r\n"...)
+	if b.States {
+		dst = append(dst, ",state"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// endRow appends the last field of a row, if there is one more, and its end.
+func (b *Book) endRow(dst []byte, order *redisx.Order) []byte {
+	if b.States {
+		dst = append(append(dst, ','), order.Hold.State...)
+	}
+	return append(dst, "\r\n"...)
 }
 
 // AppendPage appends some orders, with "" as the name of an unknown user.
@@ -135,7 +149,7 @@ func (b *Book) appendRow(dst []byte, order *redisx.Order, name string) []byte {
 	dst = append(dst, ',')
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, ',')
-	return append(appendTime(dst, order.Placed), "\r\n"...)
+	return b.endRow(appendTime(dst, order.Placed), order)
 }
 
 // appendByFood appends "food=number food=number", not with ":", which a spreadsheet takes for a time of day.
@@ -209,7 +223,11 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte
 	dst = append(dst, `],"total":`...)
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, `,"placed_at":`...)
-	return append(appendTime(append(dst, '"'), order.Placed), "\"}\n"...)
+	dst = append(appendTime(append(dst, '"'), order.Placed), '"')
+	if b.States {
+		dst = append(append(append(dst, `,"state":"`...), order.Hold.State...), '"')
+	}
+	return append(dst, "}\n"...)
 }
 
 func (b *Book) total(items []redisx.Item) (sum int64) {

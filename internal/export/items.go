@@ -8,7 +8,7 @@ import (
 )
 
 const itemsHead = "placed_at,order_id,user_id,user_name,food_id,food_name,count,price,sum,currency," +
-	"price_minor,sum_minor\r\n"
+	"price_minor,sum_minor"
 
 // appendItemRows appends a row of CSV for each item of an order.
 func (b *Book) appendItemRows(dst []byte, order *redisx.Order, name string) []byte {
@@ -25,7 +25,7 @@ func (b *Book) appendItemRows(dst []byte, order *redisx.Order, name string) []by
 		dst = append(AppendMoney(dst, price*item.Count, b.Decimals), ',')
 		dst = append(append(dst, b.Currency...), ',')
 		dst = append(strconv.AppendInt(dst, price, 10), ',')
-		dst = append(strconv.AppendInt(dst, price*item.Count, 10), "\r\n"...)
+		dst = b.endRow(strconv.AppendInt(dst, price*item.Count, 10), order)
 	}
 	return dst
 }
@@ -43,6 +43,8 @@ type itemLine struct {
 	Sum      int64  `json:"sum"`
 	Currency string `json:"currency"`
 	Decimals int    `json:"decimals"`
+
+	State redisx.HoldState `json:"state,omitempty"`
 }
 
 // appendItemObjects appends a line with an object for each item of an order.
@@ -53,7 +55,7 @@ func (b *Book) appendItemObjects(dst []byte, order *redisx.Order, name string) [
 			Placed: string(appendTime(nil, order.Placed)), User: order.User, Name: name,
 			Order: string(redisx.AppendOrderID(nil, b.Sale, order.User, order.Hold.Number)),
 			Food:  item.Food, FoodName: b.food(item.Food), Count: item.Count, Price: price,
-			Sum: price * item.Count, Currency: b.Currency, Decimals: b.Decimals})
+			Sum: price * item.Count, Currency: b.Currency, Decimals: b.Decimals, State: order.Hold.State})
 		dst = append(append(dst, line...), '\n')
 	}
 	return dst

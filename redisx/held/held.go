@@ -22,14 +22,14 @@ import (
 const (
 	PaymentsMax = 10                 // that are opened for it
 	Remembered  = 3 * 24 * time.Hour // of an event's id
-	releaseMost = 16                 // orders that one call releases: Redis is busy for about 100 us
+	releaseMost = 4                  // orders that one call releases: Redis is busy for about 100 us
 )
 
 // Why an order was released; operators write reasons of their own.
 const (
-	Expired = "expired" // its hold was over
-	ByBuyer = "buyer"   // its buyer gave it back
+	ByBuyer = "buyer"   // gave it back
 	Ended   = "ended"   // the next sale was opened by force
+	Expired = "expired" // its hold was over; only such an order is sold again if it is paid late
 )
 
 // Outcomes of a call.
@@ -39,6 +39,8 @@ var (
 	ErrTooMany = errors.New("the order has had too many payments")
 	ErrChanged = errors.New("the order is another one by now")
 	ErrNoMoney = errors.New("no such payment is due to be given back")
+	ErrNotLess = errors.New("what is left of an order must be a part of it")
+	ErrBadID   = errors.New("the provider has a strange id for a payment")
 )
 
 // ID names an order: the user, and how many orders the user had before.
@@ -137,25 +139,23 @@ func (o *Orders) Find(id ID) (redisx.Order, error) {
 type Release struct {
 	Orders int
 	Late   time.Duration // since the first of their holds has ended
-	Next   time.Time     // when the next hold of the slice ends; the zero time for none
+	More   bool          // more are due
 }
 
-// Release releases orders of a slice whose hold is over, at most releaseMost. Any number of callers may sweep.
-// Errors: redisx.ErrSaleGone, redisx.ErrUnavailable.
+// Release releases orders of a slice whose hold is over, at most releaseMost. Any number of callers may
+// sweep. Errors: redisx.ErrSaleGone, redisx.ErrUnavailable.
 func (o *Orders) Release(slice int) (r Release, err error) {
-	var next, late int64
+	var late int64
 	k := o.cfg.KeysOf(o.sale, slice)
-	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&r.Orders, &next, &late}, keysOf(k, k.Holds),
+	err = o.conns[slice].Do(releaseDueScript.Call(&radix.Tuple{&r.Orders, &late}, keysOf(k, k.Holds),
 		releaseArgs(k, "", Expired)...))
 	switch {
 	case err != nil:
 		return Release{}, err
 	case r.Orders < 0:
 		return Release{}, redisx.ErrSaleGone
-	case next > 0:
-		r.Next = time.UnixMilli(next).UTC()
 	}
-	r.Late = time.Duration(late) * time.Millisecond
+	r.Late, r.More = time.Duration(late)*time.Millisecond, r.Orders == releaseMost
 	return r, nil
 }
 
@@ -183,11 +183,11 @@ func releaseSlice(ctx context.Context, cfg redisx.Config, sale, why string, slic
 	}
 	defer l.Close()
 	k := cfg.KeysOf(sale, slice)
-	for released, next, late := 1, int64(0), int64(0); released > 0; {
+	for released, late := 1, int64(0); released > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x := releaseDueScript.Eval(&radix.Tuple{&released, &next, &late}, keysOf(k, k.Holds),
+		x := releaseDueScript.Eval(&radix.Tuple{&released, &late}, keysOf(k, k.Holds),
 			releaseArgs(k, "+inf", why)...)
 		if err := l.Do(x, cfg.Timeout); err != nil {
 			return err
@@ -199,17 +199,19 @@ func releaseSlice(ctx context.Context, cfg redisx.Config, sale, why string, slic
 // Payment is a payment that begins.
 type Payment struct {
 	Attempt int       // 1 for the first one of the order
+	Begun   time.Time // when this one was begun first
 	Till    time.Time // when the hold of the order ends
 	Items   []redisx.Item
 	Before  string // the payment that must be ended now, "" for none
 }
 
-// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. Errors:
-// ErrNone, ErrPaid, ErrTooMany, redisx.ErrUnavailable.
+// Pay begins a payment, which takes at most as long as the limit. The first one extends the hold. The one
+// that was begun last is begun again until Payable or Unpayable has noted it. Errors: ErrNone, ErrPaid,
+// ErrTooMany, redisx.ErrUnavailable.
 func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
-	var code, till int64
+	var code, begun, till int64
 	var items string
-	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &till, &items, &p.Before}, id.User, nil,
+	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &begun, &till, &items, &p.Before}, id.User, nil,
 		id.args(strconv.FormatInt(limit.Milliseconds(), 10), strconv.Itoa(PaymentsMax))...)
 	if err == nil {
 		err = outcome("pay.lua", code, nil, ErrNone, ErrPaid, ErrTooMany)
@@ -217,7 +219,7 @@ func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
 	if err != nil {
 		return Payment{}, err
 	}
-	p.Till, p.Before = time.UnixMilli(till).UTC(), some(p.Before)
+	p.Begun, p.Till, p.Before = time.UnixMilli(begun).UTC(), time.UnixMilli(till).UTC(), some(p.Before)
 	p.Items, err = redisx.ParseItems([]byte(items), o.foods)
 	return p, err
 }
@@ -248,13 +250,30 @@ func (o *Orders) Payable(id ID, attempt int, payment string, amount int64) (paya
 	return err == nil && code == 0, err
 }
 
+// Unpayable notes that the provider has refused to open a payment: the next one is another.
+func (o *Orders) Unpayable(id ID, attempt int) error {
+	var code int64
+	err := o.do(payableScript, &code, id.User, nil, id.args(strconv.Itoa(attempt), "-", "0")...)
+	if err == nil {
+		err = outcome("payable.lua", code, nil)
+	}
+	return err
+}
+
 const paymentMax = 200 // bytes of a provider's id
 
-// checkPayment refuses an id that the scripts could not tell from others.
+// IsID reports whether the provider's id of a payment, or of an event, is one that the scripts can keep and
+// a URL can hold: at most 200 of a-z, A-Z, 0-9 and _-.: but not "-".
+func IsID(id string) bool {
+	return id != "" && id != "-" && len(id) <= paymentMax && !strings.ContainsFunc(id, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("_-.:", r)
+	})
+}
+
 func checkPayment(id string) error {
-	if id == "" || id == "-" || len(id) > paymentMax || strings.ContainsAny(id, " \n\r\t|/") {
-		return fmt.Errorf("the provider's id %.50q of a payment is empty, longer than %d bytes, or has "+
-			"spaces, | or /", id, paymentMax)
+	if !IsID(id) {
+		return fmt.Errorf("%w: %.50q", ErrBadID, id)
 	}
 	return nil
 }
@@ -282,9 +301,8 @@ func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	if err := checkPayment(r.Payment); err != nil {
 		return 0, err
 	}
-	k := o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User))
 	var code int64
-	err = o.do(paidScript, &code, id.User, []string{"event_" + o.sale + "_" + r.Event + k.Tag},
+	err = o.do(paidScript, &code, id.User, []string{o.eventKey(id, r.Event)},
 		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.FormatInt(r.Price, 10),
 			strconv.Itoa(int(Remembered/time.Second)))...)
 	if err == nil {
@@ -293,54 +311,102 @@ func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	return Settlement(code), err
 }
 
-// Cancel ends an order: for its buyer, where by is "", only one that is not paid. It returns the payment that
-// must be ended now, "" for none, and whether money is due to be given back. Errors: ErrNone, ErrPaid,
+// Slices is the number of slices of the sale.
+func (o *Orders) Slices() int { return len(o.conns) }
+
+// Of are the orders of another sale, one that has ended: for PaidAfter, Refunds and Refunded.
+func (o *Orders) Of(sale string) *Orders {
+	other := *o
+	other.sale = sale
+	return &other
+}
+
+// PaidAfter is Paid for an order of a sale that has ended. Errors: redisx.ErrUnavailable.
+func (o *Orders) PaidAfter(id ID, r Receipt) (s Settlement, err error) {
+	if err := checkPayment(r.Payment); err != nil {
+		return 0, err
+	}
+	var code int64
+	err = o.do(paidAfterScript, &code, id.User, []string{o.eventKey(id, r.Event)},
+		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.Itoa(int(Remembered/time.Second)))...)
+	if err == nil && code != int64(SettledBefore) && code != int64(SettledRefund) {
+		err = pipeline.UnknownCode("paid_after.lua", code)
+	}
+	return Settlement(code), err
+}
+
+// eventKey is the key that remembers an event of the provider.
+func (o *Orders) eventKey(id ID, event string) string {
+	return "event_" + o.sale + "_" + event + o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User)).Tag
+}
+
+// Owed is what is due to be given back after a change of a paid order; the zero value is nothing.
+type Owed struct {
+	Payment string // or a part of it
+	Amount  int64  // minor units
+}
+
+// Cancel ends an order: for its buyer, where by is "", only one that is not paid. It returns the payment
+// that must be ended now, "" for none, and what is due to be given back. Errors: ErrNone, ErrPaid,
 // redisx.ErrUnavailable.
-func (o *Orders) Cancel(id ID, by, why string) (end string, refund bool, err error) {
+func (o *Orders) Cancel(id ID, by, why string) (end string, owed Owed, err error) {
 	var code int64
-	err = o.do(cancelScript, &radix.Tuple{&code, &end}, id.User, nil, id.args(by, why)...)
+	err = o.do(cancelScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User, nil,
+		id.args(by, why)...)
 	if err == nil {
-		err = outcome("cancel.lua", code, nil, ErrNone, ErrPaid, nil)
+		err = outcome("cancel.lua", code, nil, ErrNone, ErrPaid)
 	}
-	return some(end), code == 3, err
+	owed.Payment = some(owed.Payment)
+	return some(end), owed, err
 }
 
-// Shrink takes pieces out of an order, for root: it was before and is left after; amount is due to be given
-// back if it is paid. Errors: ErrNone, ErrChanged, redisx.ErrUnavailable.
+// Shrink takes pieces out of an order, for an operator: it was before and is left after; amount is due to be
+// given back if it is paid. Results as of Cancel. Errors: ErrNone, ErrChanged, ErrNotLess,
+// redisx.ErrUnavailable.
 func (o *Orders) Shrink(id ID, by, why string, before, after []redisx.Item, amount int64) (
-	end string, refund bool, err error,
+	end string, owed Owed, err error,
 ) {
-	goes, err := less(before, after)
+	goes, left, err := less(before, after)
 	if err != nil {
-		return "", false, err
+		return "", owed, err
 	}
 	var code int64
-	err = o.do(shrinkScript, &radix.Tuple{&code, &end}, id.User, nil,
-		id.args(by, why, list(before), list(after), list(goes), strconv.FormatInt(amount, 10))...)
+	err = o.do(shrinkScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User, nil,
+		id.args(by, why, list(before), list(left), list(goes), strconv.FormatInt(amount, 10))...)
 	if err == nil {
-		err = outcome("shrink.lua", code, nil, ErrNone, ErrChanged, nil)
+		err = outcome("shrink.lua", code, nil, ErrNone, ErrChanged)
 	}
-	return some(end), code == 3, err
+	owed.Payment = some(owed.Payment)
+	return some(end), owed, err
 }
 
-// less is what goes from before to after. An error if after is empty, the same, or has more of some food.
-func less(before, after []redisx.Item) (goes []redisx.Item, err error) {
+// less is what goes from before to after, and what is left in the order of before; ErrNotLess if after is
+// empty, the same, or no part of before.
+func less(before, after []redisx.Item) (goes, left []redisx.Item, err error) {
 	counts := map[int64]int64{}
 	for _, item := range after {
+		if item.Count < 1 || counts[item.Food] > 0 {
+			return nil, nil, ErrNotLess
+		}
 		counts[item.Food] = item.Count
 	}
 	for _, item := range before {
-		if left := counts[item.Food]; left > item.Count {
-			return nil, fmt.Errorf("the order has %d pieces of food %d, not %d", item.Count, item.Food, left)
-		} else if left < item.Count {
-			goes = append(goes, redisx.Item{Food: item.Food, Count: item.Count - left})
+		stays := counts[item.Food]
+		if stays > 0 {
+			left = append(left, redisx.Item{Food: item.Food, Count: stays})
+		}
+		switch {
+		case stays > item.Count:
+			return nil, nil, ErrNotLess
+		case stays < item.Count:
+			goes = append(goes, redisx.Item{Food: item.Food, Count: item.Count - stays})
 		}
 		delete(counts, item.Food)
 	}
-	if len(counts) > 0 || len(goes) == 0 || len(after) == 0 {
-		return nil, errors.New("what is left of an order must be a part of it")
+	if len(counts) > 0 || len(goes) == 0 || len(left) == 0 {
+		return nil, nil, ErrNotLess
 	}
-	return goes, nil
+	return goes, left, nil
 }
 
 func list(items []redisx.Item) string {
@@ -349,14 +415,4 @@ func list(items []redisx.Item) string {
 		fmt.Fprintf(&text, "%d:%d,", item.Food, item.Count)
 	}
 	return text.String()
-}
-
-// Refunded notes that a payment was given back. Errors: ErrNoMoney, redisx.ErrUnavailable.
-func (o *Orders) Refunded(id ID, payment string) error {
-	var code int64
-	err := o.do(refundedScript, &code, id.User, nil, id.args(payment)...)
-	if err == nil {
-		err = outcome("refunded.lua", code, nil, ErrNoMoney)
-	}
-	return err
 }

@@ -2,6 +2,7 @@ package held
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,9 +63,9 @@ func TestStories(t *testing.T) {
 			s.wantError("pay again", err, ErrPaid)
 		}, "1:2,2:1, paid 0 p1", "2 paying, 3 paid", "2 1 held 0 orders 1", ""},
 		{"the buyer cancels", func(s *stand, id ID) {
-			end, refund, err := s.orders.Cancel(id, "", "no wish")
+			end, owed, err := s.orders.Cancel(id, "", "no wish")
 			testkit.Must(s, err)
-			s.want("cancel", fmt.Sprint(end, refund), "false")
+			s.want("cancel", fmt.Sprint(end, owed), "{ 0}")
 			_, _, err = s.orders.Cancel(id, "", "no wish")
 			s.wantError("cancel again", err, ErrNone)
 			_, err = s.orders.Pay(id, time.Hour)
@@ -81,6 +82,12 @@ func TestStories(t *testing.T) {
 			s.want("late", s.receipt(id, "e1", "p1", 10), SettledPaid)
 			s.want("twice", s.receipt(id, "e1", "p1", 10), SettledBefore)
 		}, "1:2,2:1, paid 0 p1", "2 paying, 3 released (expired), 4 paid", "2 1 held 0 orders 1", ""},
+		{"paid after it was given back", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			_, _, err := s.orders.Cancel(id, "", "buyer")
+			testkit.Must(s, err)
+			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+		}, "", "2 paying, 3 released (buyer), 4 refund_due (cancelled)", "4 2 held 0 orders 0", "p1"},
 		{"paid late, pieces gone", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.expire(2)
@@ -128,26 +135,50 @@ func TestStories(t *testing.T) {
 		{"root ends a paid order", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.receipt(id, "e1", "p1", 10)
-			end, refund, err := s.orders.Cancel(id, "ann", "spoilt")
+			end, owed, err := s.orders.Cancel(id, "ann", "spoilt")
 			testkit.Must(s, err)
-			s.want("cancel", fmt.Sprint(end, refund), "true")
+			s.want("cancel", fmt.Sprint(end, owed), "{p1 10}")
 			s.want("the event again", s.receipt(id, "e3", "p1", 10), SettledBefore)
 		}, "", "2 paying, 3 paid, 4 refund_due (spoilt)", "4 2 held 0 orders 0", "p1"},
 		{"root shrinks a paid order", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.receipt(id, "e1", "p1", 10)
-			end, refund, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
+			end, owed, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
 			testkit.Must(s, err)
-			s.want("shrink", fmt.Sprint(end, refund), "true")
-		}, "1:1, paid 0 p1", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt)", "3 2 held 0 orders 1",
-			"p1/4"},
+			s.want("shrink", fmt.Sprint(end, owed), "{p1~4 6}")
+		}, "1:1, paid 0 p1", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt)",
+			"3 2 held 0 orders 1", "p1~4"},
+		{"root shrinks a paid order, then ends it", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.receipt(id, "e1", "p1", 10)
+			_, _, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
+			testkit.Must(s, err)
+			_, _, err = s.orders.Cancel(id, "ann", "all spoilt")
+			testkit.Must(s, err)
+			var payments []string
+			s.raw(&payments, "HMGET", s.keys.Payments, "p1", "p1~4")
+			s.want("payments", fmt.Sprint(payments), "[2 0 4 refund_due all spoilt 2 0 6 refund_due spoilt]")
+		}, "", "2 paying, 3 paid, 4 corrected (spoilt), 5 refund_due (spoilt), 6 refund_due (all spoilt)",
+			"4 2 held 0 orders 0", "p1,p1~4"},
+		{"paid too little, then once more", func(s *stand, id ID) {
+			s.pay(id, "p1")
+			s.receipt(id, "e1", "p1", 9)
+			s.pay(id, "p2")
+			s.want("whole", s.receipt(id, "e2", "p2", 10), SettledPaid)
+			testkit.Must(s, s.orders.Refunded(id, "p1"))
+		}, "1:2,2:1, paid 0 p2", "2 paying, 3 refund_due (amount), 4 paid, 5 refunded", "2 1 held 0 orders 1", ""},
 		{"root shrinks a held order", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			end, refund, err := s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
+			end, owed, err := s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
 			testkit.Must(s, err)
-			s.want("shrink", fmt.Sprint(end, refund), "p1false")
+			s.want("shrink", fmt.Sprint(end, owed), "p1{ 0}")
 			_, _, err = s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two, other}, []redisx.Item{two}, 6)
 			s.wantError("again", err, ErrChanged)
+			for _, after := range [][]redisx.Item{nil, {two}, {one, one}, {{Food: 1}}, {{Food: 1, Count: 3}},
+				{other}} {
+				_, _, err = s.orders.Shrink(id, "ann", "wrong", []redisx.Item{two}, after, 6)
+				s.wantError("no part", err, ErrNotLess)
+			}
 		}, "1:2, paying 0", "2 paying, 3 corrected (wrong)", "2 2 held 2 orders 1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -163,7 +194,8 @@ func TestStories(t *testing.T) {
 				s.want("events", strings.Join(told, ", "), tc.told)
 				s.want("stock", s.stock(), tc.left)
 				var due []string
-				s.raw(&due, "ZRANGE", s.keys.Refunds, "0", "-1")
+				s.raw(&due, "ZRANGEBYSCORE", s.keys.Refunds, "0", "+inf")
+				slices.Sort(due)
 				s.want("refunds", strings.Join(due, ","), tc.due)
 			})
 		})
@@ -228,9 +260,13 @@ func TestUnknownOrders(t *testing.T) {
 			s.wantError("paid", err, ErrNone)
 			s.wantError("refunded", s.orders.Refunded(id, "p"), ErrNoMoney)
 		}
-		for range PaymentsMax {
-			_, err := s.orders.Pay(ID{2, 0}, time.Minute)
-			testkit.Must(t, err)
+		for i := range PaymentsMax {
+			for range 2 { // the provider may have it already
+				p, err := s.orders.Pay(ID{2, 0}, time.Minute)
+				testkit.Must(t, err)
+				s.want("attempt", p.Attempt, i+1)
+			}
+			testkit.Must(t, s.orders.Unpayable(ID{2, 0}, i+1))
 		}
 		_, err := s.orders.Pay(ID{2, 0}, time.Minute)
 		s.wantError("too many", err, ErrTooMany)
@@ -239,5 +275,53 @@ func TestUnknownOrders(t *testing.T) {
 		s.wantError("release without the sale", err, redisx.ErrSaleGone)
 		_, err = s.orders.Paid(ID{2, 0}, Receipt{Event: "e", Payment: "p", Amount: 1, Price: 1})
 		s.wantError("paid without the sale", err, redisx.ErrSaleGone)
+	})
+}
+
+// What is due is listed from the oldest on, what was given back from the last on. A payment for a sale that
+// has ended is due once.
+func TestRefunds(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 4, 2)
+		for i, payment := range []string{"a", "b", "c"} {
+			id := s.must(uint32(i+2), one)
+			s.receipt(id, payment, payment, int64(i+1)) // too little
+		}
+		list := func(done bool, after string, most int) (found string) {
+			refunds, err := s.orders.Refunds(0, done, after, most)
+			if err != nil {
+				return err.Error()
+			}
+			for _, r := range refunds {
+				found += fmt.Sprintf("%d-%d %s %d %s, ", r.ID.User, r.ID.Number, r.Payment, r.Amount, r.Reason)
+			}
+			return found
+		}
+		s.want("all", list(false, "", 9), "2-0 a 1 amount, 3-0 b 2 amount, 4-0 c 3 amount, ")
+		s.want("behind the first", list(false, "a", 1), "3-0 b 2 amount, ")
+		s.want("behind the last", list(false, "c", 1), "")
+		s.want("behind another", list(false, "x", 1), ErrNotListed.Error())
+		s.want("done, behind one that is due", list(true, "a", 1), ErrNotListed.Error())
+		s.want("none is done", list(true, "", 1), "")
+		owner, err := s.orders.OwnerOf(0, "b")
+		testkit.Must(t, err)
+		testkit.Must(t, s.orders.Refunded(owner, "b"))
+		s.want("done", list(true, "", 9), "3-0 b 2 amount, ")
+		s.want("due", list(false, "", 9), "2-0 a 1 amount, 4-0 c 3 amount, ")
+		count, oldest, err := s.orders.Due(0)
+		s.want("count", fmt.Sprint(count, oldest.IsZero(), err), "2 false <nil>")
+		for _, unknown := range []string{"x", "2/0"} {
+			_, err = s.orders.OwnerOf(0, unknown)
+			s.wantError("unknown", err, ErrNone)
+		}
+
+		past := s.orders.Of("past")
+		for _, want := range []Settlement{SettledRefund, SettledBefore} {
+			settled, err := past.PaidAfter(ID{5, 0}, Receipt{Event: "e", Payment: "late", Amount: 9})
+			testkit.Must(t, err)
+			s.want("late", settled, want)
+		}
+		testkit.Must(t, past.Refunded(ID{5, 0}, "late"))
+		s.wantError("of this sale", s.orders.Refunded(ID{5, 0}, "late"), ErrNoMoney)
 	})
 }

@@ -29,8 +29,8 @@ type stand struct {
 
 // onEach runs a test on a real redis-server and on the in-memory engine.
 func onEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
-	cfg := redisx.Config{CartTTL: time.Hour, Hold: time.Hour}
-	cfg.Config = pipeline.Config{Timeout: testkit.Patience}
+	cfg := redisx.Config{Config: pipeline.Config{Timeout: testkit.Patience}, CartTTL: time.Hour,
+		Hold: time.Hour}
 	t.Run("redis-server", func(t *testing.T) {
 		cfg := cfg
 		cfg.Network, cfg.Address = "unix", redistest.Start(t).Socket
@@ -46,8 +46,8 @@ func onEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 // newStand opens a sale with this stock.
 func newStand(tb testing.TB, cfg redisx.Config, stock ...int64) *stand {
 	tb.Helper()
-	first := redisx.Opening{Catalog: "foods, 0123456789abcdef", Stock: stock}
-	opened, err := redisx.Open(tb.Context(), cfg, first)
+	opened, err := redisx.Open(tb.Context(), cfg,
+		redisx.Opening{Catalog: "foods, 0123456789abcdef", Stock: stock})
 	testkit.Must(tb, err)
 	s := &stand{TB: tb, cfg: cfg, sale: redisx.Join(cfg, opened.Sale, len(stock), usersMax),
 		orders: New(cfg, opened.Sale, len(stock)), keys: cfg.KeysOf(opened.Sale, 0)}
@@ -121,8 +121,8 @@ func (s *stand) order(user uint32) string {
 	if len(o.Items) == 0 {
 		return ""
 	}
-	h := &o.Hold
-	return strings.TrimSpace(fmt.Sprintf("%s %s %d %s", list(o.Items), h.State, h.Number, h.Payment))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %d %s", list(o.Items), o.Hold.State, o.Hold.Number,
+		o.Hold.Payment))
 }
 
 // events are all events: "user-number seq what".

@@ -112,8 +112,8 @@ func (p *player) begin() {
 	if err != nil {
 		return
 	}
-	payment := fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt)
-	opened := paymentOf{id, payment, 10 * piecesOf(begun.Items)}
+	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt),
+		10 * piecesOf(begun.Items)}
 	p.open = append(p.open, opened)
 	if p.IntN(4) > 0 {
 		_, err := p.orders.Payable(id, begun.Attempt, opened.payment, opened.price)
@@ -162,7 +162,7 @@ func (p *player) rest() {
 		return
 	}
 	var due []string
-	p.raw(&due, "ZRANGE", p.keys.Refunds, "0", "-1")
+	p.raw(&due, "ZRANGEBYSCORE", p.keys.Refunds, "0", "+inf")
 	if len(due) == 0 {
 		return
 	}
@@ -224,7 +224,7 @@ func (p *player) check() {
 // checkMoney compares what the provider got with what the payments say.
 func (p *player) checkMoney(paid map[string]bool) {
 	var due []string
-	p.raw(&due, "ZRANGE", p.keys.Refunds, "0", "-1")
+	p.raw(&due, "ZRANGEBYSCORE", p.keys.Refunds, "0", "+inf")
 	waiting := map[string]bool{}
 	for _, payment := range due {
 		waiting[payment] = true
@@ -232,7 +232,7 @@ func (p *player) checkMoney(paid map[string]bool) {
 	noted := map[string]bool{}
 	for payment, text := range p.payments() {
 		f := strings.Fields(text)
-		if len(f) < 4 || strings.Contains(payment, "/") {
+		if len(f) < 4 || strings.Contains(payment, "~") {
 			continue
 		}
 		switch f[3] {

@@ -8,16 +8,16 @@
 local user, number, payment = ARGV[1], ARGV[2], ARGV[3]
 local DONE, NONE = 0, 1
 
-local owner, of, amount, state = string.match(call('HGET', payments, payment) or '', '^(%d+) (%d+) (%d+) (%S+)$')
+local owner, of, amount, state, reason = noted(payment)
 if owner ~= user or of ~= number then return NONE end
 if state == 'refunded' then return DONE end
 if state ~= 'refund_due' then return NONE end
-local key, value = user .. '-' .. number, call('GET', order)
-local o = read(user, value)
+call('ZADD', refunds, -clock(), payment)
+note(payment, {user = user, number = number}, amount, 'refunded', reason)
+local o = call('EXISTS', stock) == 1 and read(user, call('GET', order)) -- another sale has orders of its own
 local live = o and o.number == tonumber(number)
-if not live then o = read(user, call('HGET', released, key)) end
-call('ZREM', refunds, payment)
-note(payment, o, amount, 'refunded')
+if not live then o = read(user, call('HGET', released, user .. '-' .. number)) end
+if not o then return DONE end -- of a sale that has ended
 o.seq = o.seq + 1
 tell(events, user, number, o.seq, 'refunded', 'payment', payment, 'amount', amount)
 if live then

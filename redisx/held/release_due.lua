@@ -7,12 +7,12 @@
 -- ARGV[4]  which are due: "" for those whose hold is over, "+inf" for all
 -- ARGV[5]  why they are released: string
 --
--- Returns {released, next, late}: how many were released, -1 without the stock of this sale; when the next hold
--- ends, Unix ms, 0 for none; how long ago the first of these holds ended: milliseconds, 0 for none
+-- Returns {released, late}: how many were released, -1 without the stock of this sale; how long ago the
+-- first of these holds ended: milliseconds, 0 for none
 local before, tag, most, till, why = unpack(ARGV)
 local NO_SALE = -1
 
-if call('EXISTS', stock) == 0 then return {NO_SALE, 0, 0} end
+if call('EXISTS', stock) == 0 then return {NO_SALE, 0} end
 local now = clock()
 local due = call('ZRANGEBYSCORE', holds, '-inf', till == '' and now or till, 'WITHSCORES', 'LIMIT', 0, most)
 for i = 1, #due, 2 do
@@ -24,5 +24,4 @@ for i = 1, #due, 2 do
     call('ZREM', holds, user)
   end
 end
-local next = call('ZRANGE', holds, 0, 0, 'WITHSCORES')[2]
-return {#due / 2, tonumber(next or 0), due[2] and math.max(now - due[2], 0) or 0}
+return {#due / 2, due[2] and math.max(now - due[2], 0) or 0}

@@ -1,16 +1,18 @@
 -- What the scripts of held orders share. Not a script by itself: scripts.go puts it in front of them, behind
--- ../event.lua. It defines their keys, clock, read, text, change, move, hold, take, keep, release, note and
--- refund.
+-- ../event.lua. It defines their keys, and the functions below.
 --
 -- KEYS[1]  the user's order: string, see ../order.lua and ../order_held.lua
 -- KEYS[2]  the stock: hash food id -> pieces left, "~" food id -> pieces of held orders, orders
 -- KEYS[3]  users whose orders are held, by when the hold ends: sorted set, Unix ms
 -- KEYS[4]  released orders: hash user -> how many orders the user has had,
 --          "user-number" -> the order as it was, its third line "state number events at payment"; state is
---          "released", "refund_due" or "refunded"; the rest is the reason
--- KEYS[5]  payments: hash id -> "user number amount state", state is "open", "void", "paid", "refund_due" or
---          "refunded"; "user-number" -> how many were opened for that order
--- KEYS[6]  payments to refund, by since when: sorted set, Unix ms
+--          "released", "refund_due" or "refunded"; behind it a line with the reason
+-- KEYS[5]  payments: hash id -> "user number amount state reason", state is "open", "void", "paid",
+--          "refund_due" or "refunded", with a reason for the last two; "id~n" is a part of that payment;
+--          "user/number" ->
+--          "attempt begun": how many were begun for that order, and when the last one was, Unix ms; 0 if the
+--          next one must be another
+-- KEYS[6]  payments to give back, by since when: sorted set, Unix ms; below 0: by when that was done
 -- KEYS[7]  the stream of events, see ../event.lua
 -- KEYS[8]  the log of the sale: stream
 -- KEYS[9]  the gate, which is there while the sale is open
@@ -65,10 +67,9 @@ local function take(items)
   return true
 end
 
--- keep keeps an order that was released, with its reason behind its value.
-local function keep(o)
-  call('HSET', released, o.user .. '-' .. o.number, text(o) .. '\n' .. o.reason)
-end
+-- kept is the value of an order that was released, and keep keeps it.
+local function kept(o) return text(o) .. '\n' .. o.reason end
+local function keep(o) call('HSET', released, o.user .. '-' .. o.number, kept(o)) end
 
 -- release ends an order that holds pieces or has them: they go back, and the user may order again.
 local function release(key, o, state, at, reason)
@@ -79,19 +80,59 @@ local function release(key, o, state, at, reason)
   change(o, state, at, 'items', o.items, 'reason', reason)
   call('ZREM', holds, o.user)
   call('DEL', key)
-  if tonumber(call('HGET', released, o.user) or 0) <= o.number then
-    call('HSET', released, o.user, o.number + 1)
-  end
-  keep(o)
+  local had = tonumber(call('HGET', released, o.user) or 0)
+  call('HSET', released, o.user, math.max(had, o.number + 1), o.user .. '-' .. o.number, kept(o))
 end
 
 -- note notes the state of a payment.
-local function note(payment, o, amount, state)
-  call('HSET', payments, payment, string.format('%s %d %s %s', o.user, o.number, amount, state))
+local function note(payment, o, amount, state, reason)
+  local value = string.format('%s %d %s %s %s', o.user, o.number, amount, state, reason or '')
+  call('HSET', payments, payment, value)
+end
+
+-- noted returns user, number, amount, state and reason of a payment, nil for one that is not noted.
+local function noted(payment)
+  return string.match(call('HGET', payments, payment) or '', '^(%d+) (%d+) (%d+) (%S+) (.*)$')
+end
+
+-- isMade reports whether it is noted that a payment was made.
+local function isMade(payment)
+  local _, _, _, state = noted(payment)
+  return state == 'paid' or state == 'refund_due' or state == 'refunded'
+end
+
+-- attemptOf returns how many payments of an order were begun, and when the last one was.
+local function attemptOf(o)
+  local value = call('HGET', payments, o.user .. '/' .. o.number)
+  local attempt, begun = string.match(value or '', '^(%d+) (%d+)$')
+  return tonumber(attempt or 0), tonumber(begun or 0)
+end
+
+-- begin notes that payment of an order, see attemptOf.
+local function begin(o, attempt, at)
+  call('HSET', payments, o.user .. '/' .. o.number, string.format('%d %d', attempt, at))
+end
+
+-- void ends the open payment of an order and returns its id, "-" for none. If it is made all the same, it
+-- buys the order only for this amount.
+local function void(o, price)
+  local _, _, amount, state = noted(o.payment)
+  begin(o, attemptOf(o), 0)
+  if state ~= 'open' then return '-' end
+  note(o.payment, o, price or amount, 'void')
+  return o.payment
 end
 
 -- refund notes that a payment, or a part of it, must be given back.
-local function refund(payment, o, amount, at)
-  note(payment, o, amount, 'refund_due')
+local function refund(payment, o, amount, at, reason)
+  note(payment, o, amount, 'refund_due', reason)
   call('ZADD', refunds, at, payment)
+end
+
+-- owe tells of a refund of an order that was released. Its state never goes back.
+local function owe(o, payment, amount, at, reason)
+  if o.state == 'released' then o.state, o.till, o.payment, o.reason = 'refund_due', at, payment, reason end
+  o.seq = o.seq + 1
+  tell(events, o.user, o.number, o.seq, 'refund_due', 'payment', payment, 'amount', amount, 'reason', reason)
+  keep(o)
 end

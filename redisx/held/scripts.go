@@ -21,6 +21,10 @@ var (
 	payableLua string
 	//go:embed paid.lua
 	paidLua string
+	//go:embed paid_after.lua
+	paidAfterLua string
+	//go:embed refunds.lua
+	refundsLua string
 	//go:embed cancel.lua
 	cancelLua string
 	//go:embed shrink.lua
@@ -35,9 +39,11 @@ var (
 	cancelScript     = script(cancelLua)
 	shrinkScript     = script(shrinkLua)
 	refundedScript   = script(refundedLua)
+	paidAfterScript  = script(paidAfterLua)
+	refundsScript    = script(refundsLua)
 
 	scripts = []*pipeline.Script{releaseDueScript, payScript, payableScript, paidScript, cancelScript,
-		shrinkScript, refundedScript}
+		shrinkScript, refundedScript, paidAfterScript, refundsScript}
 )
 
 func script(lua string) *pipeline.Script { return pipeline.NewScript(redisx.EventLua + rulesLua + lua) }

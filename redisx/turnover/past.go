@@ -25,6 +25,7 @@ type Past struct {
 	Catalog string  // fingerprint of the foods
 	Prices  []int64 // of food 1, 2, 3, ...; nil if the sale was never exported
 	Users   string  // fingerprint of its users at the export, "" if it was never exported
+	Holds   bool    // it held orders until they were paid
 
 	link   *pipeline.Link // to the slice that is read
 	cfg    redisx.Config
@@ -87,15 +88,16 @@ func (p *Past) checkSlice(ctx context.Context, slice int) error {
 }
 
 func (p *Past) find() error {
-	var held string
-	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog, &p.Users}, "HMGET", p.key(keptMarkerPrefix), "id",
-		"catalog", "exported_users")
+	var held, hold string
+	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog, &p.Users, &hold}, "HMGET", p.key(keptMarkerPrefix),
+		"id", "catalog", "exported_users", "hold")
 	if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 		return fmt.Errorf("cannot read sale %s in Redis at %s: %w", p.ID, p.cfg.Address, err)
 	}
 	if held != p.ID {
 		return fmt.Errorf("%w: %s at %s", ErrNoPastSale, p.ID, p.cfg.Address)
 	}
+	p.Holds = hold != ""
 	var err error
 	p.Prices, err = readNumbers(p.link, p.key(pricesPrefix), p.cfg.Timeout)
 	return err

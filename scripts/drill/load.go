@@ -19,6 +19,7 @@ const (
 	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
 	loadRate      = 1000
 	clusterRate   = 400 // more programs share the processors
+	holdRate      = 100 // the drill has buyers of its own
 	buyersDefault = 128 // at once
 	// The load must sell that many more pieces once service is back.
 	piecesAfter = 100
@@ -47,10 +48,14 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	if s.setup.masters > 0 || s.setup.talk != "" {
 		rate = clusterRate
 	}
+	free := users - reserved
+	if s.setup.hold {
+		rate, free = holdRate, free-s.times(heldFew, heldMany)
+	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(rate),
 		// bench takes the last users first
-		"-concurrency", strconv.Itoa(s.setup.buyers), "-orders", strconv.Itoa(users - reserved),
+		"-concurrency", strconv.Itoa(s.setup.buyers), "-orders", strconv.Itoa(free),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(s.setup.stock)}
 	if s.setup.tls {
 		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)

@@ -123,7 +123,7 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 
 // judge compares the result with the promises.
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
-	r.resumed, r.mayLose = s.resumed, s.mayLose
+	r.resumed, r.mayLose, r.own = s.resumed, s.mayLose, s.own
 	r.memory, r.goroutines = watch.memory, watch.goroutines
 	r.judgeLoad(s, rep)
 	r.judgeProbes(s.probes)
@@ -179,6 +179,9 @@ func (r *result) judgeAudit(rep *benchReport) {
 		allowed := 0
 		if check.Name == audit.Acknowledged {
 			known, r.lost, allowed = true, r.lost+check.Violations, r.mayLose
+		}
+		if check.Name == audit.Unexpected {
+			allowed = r.own
 		}
 		if check.Violations > allowed {
 			r.fail("%s: %d violations, such as %q", check.Name, check.Violations, check.Examples)

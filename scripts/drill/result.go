@@ -13,6 +13,7 @@ type result struct {
 	turn
 	orders, unknown, lost int
 	mayLose               int // acknowledged orders that the drill itself destroyed
+	own                   int // orders that the drill has placed beside the load
 	slowest, resumed      time.Duration
 	took                  time.Duration
 	memory                int64 // kB, of the largest worker

@@ -14,6 +14,7 @@ import (
 	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
+	"flashsale/internal/testkit/provider"
 )
 
 const (
@@ -43,6 +44,7 @@ type setup struct {
 	stock    int    // of each food; 0 is stockDefault
 	talk     string // flags of the load of the conversation; "": the servers have none
 	ledger   bool   // the servers have a database, -ledger, and Redis keeps few messages
+	hold     bool   // orders are held until they are paid, at a provider that the drill plays
 	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
@@ -82,8 +84,11 @@ type stack struct {
 	alarms  *alarms
 	asides  *asides
 
+	provider *provider.Provider // of payments; nil without -hold
+
 	mu      sync.Mutex    // two faults of a pair write what follows
 	mayLose int           // acknowledged orders in data that the drill destroyed
+	own     int           // orders that the drill has placed beside the load
 	resumed time.Duration // the longest wait for service after a fault
 	notes   []string      // what a reader of the result should know
 	broken  []string      // broken promises, beside those that are judged at the end
@@ -112,6 +117,13 @@ func (s *stack) destroyed(orders int) {
 	s.mayLose += orders
 }
 
+// ordered counts orders that the drill has placed beside the load: bench knows nothing of them.
+func (s *stack) ordered(orders int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own += orders
+}
+
 // startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
 // error too.
 func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, error) {
@@ -128,6 +140,13 @@ func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, 
 	program, env, err := s.serverProgram(ctx)
 	if err != nil {
 		return s, err
+	}
+	if c.hold {
+		if s.provider, err = provider.Start(provider.Config{Secret: paymentSecret, Key: "drill"}); err != nil {
+			return s, err
+		}
+		env = append(env, "HOLD="+holdTime, "PAYMENT="+s.provider.Flag(), "PAYMENT_KEY=drill",
+			"PAYMENT_SECRETS="+paymentSecret, "LIMITS=off")
 	}
 	if c.ledger {
 		if s.books, err = openBooks(ctx, s.folder); err != nil {
@@ -251,6 +270,9 @@ func (s *stack) stop() {
 	}
 	if s.books != nil {
 		s.books.Kill()
+	}
+	if s.provider != nil {
+		s.provider.Close()
 	}
 	if s.disk != nil {
 		s.disk.remove()

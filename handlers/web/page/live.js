@@ -136,7 +136,7 @@ function showCurve() {
   paceChart.setData([points.map(({ t }) => t), points.map(({ rate }) => rate), points.map(({ total }) => total)]);
   const again = points.findIndex(({ t }) => t === pointAt);
   setText(byId("pace-point"), again >= 0 ? pointText(points[again]) : "");
-  byId("no-orders").hidden = known.sale?.orders !== 0;
+  byId("no-orders-yet").hidden = known.sale?.orders !== 0;
 }
 
 // showWords shows words where a figure is not there.

@@ -58,6 +58,9 @@ type Counters struct {
 	PresenceLookups    Counter // statuses that heartbeats have read from Redis
 	LogLinesDropped    Counter
 	ViewersDropped     Counter // of /live, too slow
+	PaymentsOpened     Counter
+	PaymentFailures    Counter  // payments that the provider did not open
+	PaymentEvents      Labelled // of the provider, by what they led to
 
 	PushPublishes   Counter   // publications with a subscriber here
 	PushDeliveries  Counter   // of publications to connections

@@ -49,16 +49,18 @@ var (
 			return []Value{{Labels: []string{"expired"}, Number: float64(c.OrdersExpired.Value())},
 				{Labels: []string{"buyer"}, Number: float64(c.OrdersGivenBack.Value())}}
 		}, "reason")
-	ReleaseDelay = measured("release_delay_seconds", "From the end of a hold to the sweep that released its order.",
+	ReleaseDelay = measured("release_delay_seconds",
+		"From the end of a hold to the sweep that released its order.",
 		func(c *Counters) []Value { return distribution(c.ReleaseDelay.Read()) })
 
-	StockPieces  = set("stock_pieces", "Pieces left of all foods.")
-	SoldOut      = set("foods_sold_out", "Foods without a piece left.")
-	PiecesSold   = set("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
-	SaleOrders   = set("sale_orders", "Orders placed so far by all servers of the sale.")
-	PiecesHeld   = set("sale_pieces_held", "Pieces of orders that are held until they are paid.")
-	OrdersHeld   = set("sale_orders_held", "Orders that are held until they are paid.")
-	HoldOverdue  = set("hold_overdue_seconds", "For how long the first held order should have been released, else 0.")
+	StockPieces = set("stock_pieces", "Pieces left of all foods.")
+	SoldOut     = set("foods_sold_out", "Foods without a piece left.")
+	PiecesSold  = set("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
+	SaleOrders  = set("sale_orders", "Orders placed so far by all servers of the sale.")
+	PiecesHeld  = set("sale_pieces_held", "Pieces of orders that are held until they are paid.")
+	OrdersHeld  = set("sale_orders_held", "Orders that are held until they are paid.")
+	HoldOverdue = set("hold_overdue_seconds",
+		"For how long the first held order should have been released, else 0.")
 	SaleState    = set("sale_state", "1 for the state that the sale is in, 0 for the others.", "state")
 	Slices       = set("slices", "Slices of the sale.")
 	SlicesAway   = set("slices_away", "Slices with a Redis that does not answer.")
@@ -169,6 +171,15 @@ var (
 		func(c *Counters) uint64 { return c.PushHooks.Value() })
 	PushHooksLost = counter("push_offline_lost_total", "Messages that the hook did not get or did not want.",
 		func(c *Counters) uint64 { return c.PushHooksLost.Value() })
+
+	PaymentsOpened = counter("payments_opened_total", "Payments that buyers have opened.",
+		func(c *Counters) uint64 { return c.PaymentsOpened.Value() })
+	PaymentFailures = counter("payment_failures_total", "Payments that the provider did not open.",
+		func(c *Counters) uint64 { return c.PaymentFailures.Value() })
+	PaymentEvents = counted("payment_events_total", "Events of the provider of payments, by what they led to.",
+		func(c *Counters) []Value { return c.PaymentEvents.Values() }, "outcome")
+	RefundsDue    = set("refunds_due", "Payments that are due to be given back.")
+	RefundsDueFor = set("refunds_due_seconds", "For how long the oldest of them has been due, 0 for none.")
 
 	CertificateEnd = set("certificate_expiry_timestamp_seconds", "When the certificate ends, Unix time.")
 	LinesDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped.",

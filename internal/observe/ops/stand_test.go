@@ -61,6 +61,8 @@ func everyRoom(s *Scrape) {
 	s.SetFlag(figures.WebhookOff, false, "shop")
 	s.SetFlag(figures.VKUp, false)
 	s.SetFlag(figures.PushUp, true)
+	s.Set(figures.RefundsDue, 3)
+	s.Set(figures.RefundsDueFor, 60)
 	s.SetFlag(figures.VKTokenRefused, true, "7")
 	s.Set(figures.Documents, 130)
 	s.SetAge(figures.BlocklistAge, time.Now().Add(time.Hour)) // a clock that was set back

@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	look  = 500 * time.Millisecond // between two looks at a slice where nothing is due
-	pause = 2 * time.Millisecond   // between two sweeps while more is due
+	// Between two looks at a slice where nothing more is due. A hold that ends meanwhile waits for the next
+	// look of any worker, so that a sweep releases several orders: one for each would cost Redis much more.
+	look  = 100 * time.Millisecond
+	pause = time.Millisecond // between two sweeps while more is due
 )
 
 // Config of Holds.
@@ -57,13 +59,11 @@ func (h *Holds) sweep(slice int) time.Duration {
 		if !logged && h.pace.Due(time.Now()) > 0 {
 			slog.Error("held orders are not released", "slice", slice, "error", err)
 		}
-	case r.Orders > 0:
-		if h.cfg.Released != nil {
-			h.cfg.Released(r.Orders, r.Late)
-		}
-		return pause + rand.N(pause)
-	case !r.Next.IsZero():
-		return min(max(time.Until(r.Next), pause), look) + rand.N(pause)
+	case r.Orders > 0 && h.cfg.Released != nil:
+		h.cfg.Released(r.Orders, r.Late)
 	}
-	return look
+	if r.More {
+		return pause + rand.N(pause)
+	}
+	return look + rand.N(look)
 }

@@ -25,11 +25,12 @@ const (
 	Invite                   // invite: a user is put into a thread by another one, by user (the id) and ip
 	Chat                     // chat: other calls of the conversation, by user (the id) and ip; see isLocal
 	Logout                   // logout: a session ends, by user (the id) and ip
+	Payment                  // payment: a payment is opened, by user (the id) and ip
 	ownEvents
 )
 
 var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register", "invite", "chat",
-	"logout"}
+	"logout", "payment"}
 
 // Name is the event's name in rules.
 func Name(event Event) string { return ownNames[event] }

@@ -49,7 +49,8 @@ func TestParseRulesRefuses(t *testing.T) {
 // A default rule holds unless another one of its event and feature refuses in its place.
 func TestWithDefaults(t *testing.T) {
 	const login, register = "login_failed by user, login_failed by ip, ", "register by user, register by ip, "
-	const chat = "invite by user, invite by ip, chat by user, chat by ip, logout by user, "
+	const chat = "invite by user, invite by ip, chat by user, chat by ip, logout by user, " +
+		"payment by user, payment by ip, "
 	const message = "message by user, message by ip, " + register + chat
 	for text, want := range map[string]string{
 		"":                  login + message,

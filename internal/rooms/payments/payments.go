@@ -15,7 +15,8 @@ type Order struct {
 	Attempt  int // which payment of the order this is, from 1; a repeated call with it opens no second one
 	Amount   int64
 	Currency string    // ISO 4217, "" for a catalogue without
-	Till     time.Time // when the payment must have ended
+	Begun    time.Time // when it was first asked for
+	Till     time.Time // when the hold of the order ends
 	Title    string    // what the buyer reads at the provider
 }
 
@@ -32,6 +33,9 @@ type Provider interface {
 	// tells so.
 	End(ctx context.Context, session string) error
 }
+
+// errUseless is an answer that names no payment; it is an ErrProvider, too.
+var errUseless = errors.New("its answer names no payment")
 
 // Outcomes of a call.
 var (

@@ -47,6 +47,7 @@ func stripe(secret string, at time.Time, body string) http.Header {
 
 func TestRead(t *testing.T) {
 	const (
+		other    = `{"type":"x"}`
 		made     = `{"type":"payment.succeeded","data":{"payment_id":"p1","order_id":"s-2","amount":7}}`
 		complete = `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` +
 			`"client_reference_id":"s-2-1","amount_total":7,"payment_status":"paid"}}}`
@@ -64,11 +65,13 @@ func TestRead(t *testing.T) {
 		{"standard", standard(t, standardSecret, now, made), made, Receipt{"evt_1", "s-2", "p1", 7}, true, nil},
 		{"stripe", stripe(stripeSecret, now, complete), complete, Receipt{"evt_2", "s-2-1", "cs_1", 7}, true, nil},
 		{"stripe, money to come", stripe(stripeSecret, now, unpaid), unpaid, Receipt{}, false, nil},
-		{"another type", standard(t, standardSecret, now, `{"type":"x"}`), `{"type":"x"}`, Receipt{}, false, nil},
-		{"another type of stripe", stripe(stripeSecret, now, `{"type":"x"}`), `{"type":"x"}`, Receipt{}, false, nil},
+		{"another type", standard(t, standardSecret, now, other), other, Receipt{}, false, nil},
+		{"another type of stripe", stripe(stripeSecret, now, other), other, Receipt{}, false, nil},
 		{"another body", standard(t, standardSecret, now, made), made + " ", Receipt{}, false, ErrForged},
-		{"another body of stripe", stripe(stripeSecret, now, complete), complete + " ", Receipt{}, false, ErrForged},
-		{"another secret", stripe("another secret of stripe", now, complete), complete, Receipt{}, false, ErrForged},
+		{"another body of stripe", stripe(stripeSecret, now, complete), complete + " ", Receipt{}, false,
+			ErrForged},
+		{"another secret", stripe("another secret of stripe", now, complete), complete, Receipt{}, false,
+			ErrForged},
 		{"no signature", http.Header{}, made, Receipt{}, false, ErrForged},
 		{"old", standard(t, standardSecret, now.Add(-6*time.Minute), made), made, Receipt{}, false, ErrStale},
 		{"too new", stripe(stripeSecret, now.Add(6*time.Minute), complete), complete, Receipt{}, false, ErrStale},
@@ -97,7 +100,8 @@ func TestProviders(t *testing.T) {
 		io.WriteString(w, answer)
 	}))
 	defer server.Close()
-	order := Order{ID: "s-2", Attempt: 3, Amount: 700, Currency: "EUR", Till: now, Title: "2 noodles"}
+	order := Order{ID: "s-2", Attempt: 3, Amount: 700, Currency: "EUR", Begun: now, Till: now,
+		Title: "2 noodles"}
 	for _, tc := range []struct {
 		name            string
 		provider        Provider
@@ -105,11 +109,11 @@ func TestProviders(t *testing.T) {
 		endedWithStatus int
 	}{
 		{"stripe", &Stripe{API: server.URL, Key: "sk", Return: "https://shop.example/"},
-			"POST /v1/checkout/sessions Bearer sk s-2/3 cancel_url=https%3A%2F%2Fshop.example%2F&client_reference_id=s-2" +
-				"&expires_at=1800000000&line_items%5B0%5D%5Bprice_data%5D%5Bcurrency%5D=eur" +
+			"POST /v1/checkout/sessions Bearer sk s-2/3 cancel_url=https%3A%2F%2Fshop.example%2F" +
+				"&client_reference_id=s-2&expires_at=1800001860&line_items%5B0%5D%5Bprice_data%5D%5Bcurrency%5D=eur" +
 				"&line_items%5B0%5D%5Bprice_data%5D%5Bproduct_data%5D%5Bname%5D=2+noodles" +
-				"&line_items%5B0%5D%5Bprice_data%5D%5Bunit_amount%5D=700&line_items%5B0%5D%5Bquantity%5D=1&mode=payment" +
-				"&success_url=https%3A%2F%2Fshop.example%2F\n",
+				"&line_items%5B0%5D%5Bprice_data%5D%5Bunit_amount%5D=700&line_items%5B0%5D%5Bquantity%5D=1" +
+				"&mode=payment&success_url=https%3A%2F%2Fshop.example%2F\n",
 			"POST /v1/checkout/sessions/p1/expire Bearer sk  \n", 400},
 		{"program", &Program{URL: server.URL + "/payments", Token: "sk"},
 			`POST /payments Bearer sk s-2/3 {"amount":700,"attempt":3,"currency":"EUR","order_id":"s-2",` +

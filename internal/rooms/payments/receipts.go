@@ -13,6 +13,8 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"flashsale/redisx/held"
 )
 
 // Secrets verify the events of a provider. While one replaces another, both count.
@@ -120,8 +122,8 @@ func readStandard(id string, body []byte) (r Receipt, told bool, err error) {
 }
 
 func (r *Receipt) check() error {
-	if r.Event == "" || r.Order == "" || r.Payment == "" || r.Amount < 0 {
-		return fmt.Errorf("%w: it names no event, order or payment, or an amount below 0", ErrMalform)
+	if r.Order == "" || r.Amount < 0 || !held.IsID(r.Event) || !held.IsID(r.Payment) {
+		return fmt.Errorf("%w: it names no order, an amount below 0, or has a strange id", ErrMalform)
 	}
 	return nil
 }
@@ -148,7 +150,8 @@ func readStripe(body []byte) (r Receipt, told bool, err error) {
 	default:
 		return r, false, nil
 	}
-	if o := e.Data.Object; o.PaymentStatus != "paid" { // the money comes later, or never
+	// The money comes later, or never; or it is for another program of the same account.
+	if o := e.Data.Object; o.PaymentStatus != "paid" || o.Reference == "" {
 		return r, false, nil
 	}
 	r = Receipt{e.ID, e.Data.Object.Reference, e.Data.Object.ID, e.Data.Object.Amount}

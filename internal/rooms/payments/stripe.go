@@ -19,8 +19,11 @@ const (
 	replyMax    = 64 << 10
 	stripeAPI   = "https://api.stripe.com"
 
-	// StripeSession is the shortest time that Stripe gives a payment.
-	StripeSession = 30 * time.Minute
+	// StripeLeast and StripeMost bound the time that Stripe gives a payment.
+	StripeLeast = 30 * time.Minute
+	StripeMost  = 24 * time.Hour
+
+	stripeMargin = time.Minute // for the way there and the clocks
 )
 
 // Stripe opens payments with Stripe Checkout. Source: docs.stripe.com/api/checkout/sessions.
@@ -30,11 +33,16 @@ type Stripe struct {
 	Return string // URL of the page to which the buyer comes back
 }
 
-// Open opens a Checkout Session. The idempotency key is the order's attempt.
+// Open opens a Checkout Session. The idempotency key is the order's attempt. Stripe takes no session that
+// ends sooner than StripeLeast from now, so that of a later attempt may outlive the hold.
 func (s *Stripe) Open(ctx context.Context, o Order) (Session, error) {
+	expires := o.Till
+	if soonest := o.Begun.Add(StripeLeast + stripeMargin); expires.Before(soonest) {
+		expires = soonest
+	}
 	form := url.Values{
 		"mode": {"payment"}, "client_reference_id": {o.ID}, "success_url": {s.Return}, "cancel_url": {s.Return},
-		"expires_at":                                    {strconv.FormatInt(o.Till.Unix(), 10)},
+		"expires_at":                                    {strconv.FormatInt(expires.Unix(), 10)},
 		"line_items[0][quantity]":                       {"1"},
 		"line_items[0][price_data][currency]":           {strings.ToLower(o.Currency)},
 		"line_items[0][price_data][unit_amount]":        {strconv.FormatInt(o.Amount, 10)},
@@ -43,7 +51,7 @@ func (s *Stripe) Open(ctx context.Context, o Order) (Session, error) {
 	var reply struct{ ID, URL string }
 	err := s.call(ctx, "/v1/checkout/sessions", o.ID+"/"+strconv.Itoa(o.Attempt), form, &reply)
 	if err == nil && (reply.ID == "" || reply.URL == "") {
-		err = fmt.Errorf("%w: a session without id or URL", ErrProvider)
+		err = fmt.Errorf("%w: %w", ErrProvider, errUseless)
 	}
 	return Session{reply.ID, reply.URL}, err
 }
@@ -77,9 +85,15 @@ type answered int
 func (a answered) Error() string { return fmt.Sprintf("%v: it answers %d", ErrProvider, int(a)) }
 func (a answered) Unwrap() error { return ErrProvider }
 
-var client = &http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-	return http.ErrUseLastResponse // the key is for this host
-}}
+var client = &http.Client{
+	Timeout: callTimeout,
+	Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: replyMax, MaxConnsPerHost: openMax + enders, MaxIdleConnsPerHost: openMax,
+		IdleConnTimeout: time.Minute},
+	CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the key is for this host
+	},
+}
 
 // send sends a request and reads the JSON of its reply.
 func send(r *http.Request, reply any) error {
@@ -98,7 +112,7 @@ func send(r *http.Request, reply any) error {
 		return nil
 	}
 	if err := json.Unmarshal(text, reply); err != nil {
-		return fmt.Errorf("%w: %w", ErrProvider, err)
+		return fmt.Errorf("%w: %w: %w", ErrProvider, errUseless, err)
 	}
 	return nil
 }
@@ -119,7 +133,7 @@ func (p *Program) Open(ctx context.Context, o Order) (Session, error) {
 	var reply struct{ ID, URL string }
 	err = p.call(ctx, http.MethodPost, p.URL, o.ID+"/"+strconv.Itoa(o.Attempt), body, &reply)
 	if err == nil && reply.ID == "" {
-		err = fmt.Errorf("%w: a payment without id", ErrProvider)
+		err = fmt.Errorf("%w: %w", ErrProvider, errUseless)
 	}
 	return Session{reply.ID, reply.URL}, err
 }
