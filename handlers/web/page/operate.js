@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { readChanges, showChanges } from "./changes.js";
-import { nextChange, now, saidState, stateOf } from "./clock.js";
+import { nextChange, now, pieces, saidState, stateOf } from "./clock.js";
 import { ask, byId, setText, tell } from "./dom.js";
 import { download } from "./download.js";
 import { count, fromLocalInput, localInput, number, span, time, zone, zoned } from "./format.js";
@@ -81,8 +81,8 @@ function follow(sale) {
     tell(byId("operate-message"), "", "");
     tell(byId("export-state"), "", "");
   }
-  const { id, state, opens_at, closes_at, pieces_left, pieces_sold } = sale;
-  const change = JSON.stringify([id, state, opens_at, closes_at, pieces_left + pieces_sold]);
+  const { id, state, opens_at, closes_at } = sale;
+  const change = JSON.stringify([id, state, opens_at, closes_at, pieces(sale)]);
   if (change !== changeShown) {
     changeShown = change;
     readLog();
