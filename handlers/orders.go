@@ -153,18 +153,22 @@ func (s *Server) appendItems(dst []byte, items []redisx.Item) []byte {
 // appendItems is that with the prices of any sale.
 func appendItems(dst []byte, items []redisx.Item, price func(food int64) int64) []byte {
 	total := int64(0)
-	dst = append(dst, `,"items":[`...)
+	for _, item := range items {
+		total += price(item.Food) * item.Count
+	}
+	dst = append(appendItemList(append(dst, `,"items":[`...), items), `],"total":`...)
+	return strconv.AppendInt(dst, total, 10)
+}
+
+// appendItemList appends items, with commas between them.
+func appendItemList(dst []byte, items []redisx.Item) []byte {
 	for i, item := range items {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, `{"food_id":`...)
-		dst = strconv.AppendInt(dst, item.Food, 10)
-		dst = append(dst, `,"count":`...)
-		dst = strconv.AppendInt(dst, item.Count, 10)
+		dst = strconv.AppendInt(append(dst, `{"food_id":`...), item.Food, 10)
+		dst = strconv.AppendInt(append(dst, `,"count":`...), item.Count, 10)
 		dst = append(dst, '}')
-		total += price(item.Food) * item.Count
 	}
-	dst = append(dst, `],"total":`...)
-	return strconv.AppendInt(dst, total, 10)
+	return dst
 }

@@ -18,7 +18,9 @@ const (
 	correctionBodyMax = 4 << 10
 	reasonMax         = 200 // characters
 	refundsPage       = 100
-	refundSalesMax    = 10 // sales whose refunds are listed: this one and those before it
+
+	// RefundSalesMax is the number of sales whose refunds are listed: this one and those before it.
+	RefundSalesMax = 10
 )
 
 // correctionsCalls are what operators do about orders and money.
@@ -168,9 +170,8 @@ func (r correctionsCalls) corrected(id held.ID, owed held.Owed) ([]byte, error) 
 	}
 	body := struct {
 		*orderBody
-		State  redisx.HoldState `json:"state"`
-		Refund *owedBody        `json:"refund,omitempty"`
-	}{r.bodyOfOrder(of, &order, names[id.User]), order.Hold.State, nil}
+		Refund *owedBody `json:"refund,omitempty"`
+	}{r.bodyOfOrder(of, &order, names[id.User]), nil}
 	if owed.Payment != "" {
 		body.Refund = &owedBody{owed.Payment, owed.Amount}
 	}
@@ -191,7 +192,7 @@ func (r correctionsCalls) places() (list []place, err error) {
 		if err != nil {
 			return nil, errors.Join(redisx.ErrUnavailable, err)
 		}
-		sales = append(sales, previous[:min(len(previous), refundSalesMax-1)]...)
+		sales = append(sales, previous[:min(len(previous), RefundSalesMax-1)]...)
 	}
 	for _, sale := range sales {
 		for slice := range r.orders.Slices() {

@@ -201,14 +201,14 @@ func (s *Server) listLog(ctx *fasthttp.RequestCtx, c Call) {
 		page, err := scan.Next(context.Background())
 		for i := range page {
 			l.begin()
-			l.text = appendLogEntry(l.text, &page[i])
+			l.text = s.appendLogEntry(l.text, &page[i])
 		}
 		return err
 	})
 }
 
 // appendLogEntry appends an entry as JSON.
-func appendLogEntry(dst []byte, e *redisx.LogEntry) []byte {
+func (s *Server) appendLogEntry(dst []byte, e *redisx.LogEntry) []byte {
 	dst = appendTime(append(dst, `{"at":`...), e.At)
 	by, _ := json.Marshal(e.By) // a string can always be written
 	dst = append(append(dst, `,"by":`...), by...)
@@ -228,6 +228,12 @@ func appendLogEntry(dst []byte, e *redisx.LogEntry) []byte {
 		dst = strconv.AppendInt(append(dst, `,"add":`...), e.Add, 10)
 		dst = strconv.AppendInt(append(dst, `,"before":`...), e.StockBefore, 10)
 		dst = strconv.AppendInt(append(dst, `,"after":`...), e.StockAfter, 10)
+	case redisx.LogOrder:
+		dst = s.appendOrderID(append(dst, `,"order_id":`...), e.User, e.Number)
+		dst = append(appendItemList(append(dst, `,"before":[`...), e.ItemsBefore), ']')
+		dst = append(appendItemList(append(dst, `,"after":[`...), e.ItemsAfter), ']')
+		reason, _ := json.Marshal(e.Reason) // a string can always be written
+		dst = append(append(dst, `,"reason":`...), reason...)
 	}
 	return append(dst, '}')
 }

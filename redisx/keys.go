@@ -29,8 +29,9 @@ import "strconv"
 //	o_<user>       string  "food:count,food:count,", "|", the client's  for ever    order.lua
 //	                       Idempotency-Key if it sent one, a line
 //	                       feed, when it was placed (Unix ms)
-//	orders_<sale>  stream  user, items of each order that is not in     for ever    order.lua, orderstream
-//	                       the ledger yet; only where one is kept
+//	orders_<sale>  stream  user, items of each order that is not in     for ever    order.lua, orderstream,
+//	                       the ledger yet; only where one is kept.                  event.lua
+//	                       user, number of a held one that has changed
 //	holds_<sale>   zset    user -> when the hold of the order ends;     for ever    order_held.lua,
 //	                       this and the next five only with -hold                   held/rules.lua
 //	released_<sale>

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ const (
 	LogTimes   = "times"
 	LogStock   = "stock"
 	LogSoldOut = "sold_out" // no food has pieces left
+	LogOrder   = "order"    // an operator has changed a held order
 )
 
 // LogEntry is a change of the sale in its log. No server deletes entries.
@@ -34,12 +36,19 @@ type LogEntry struct {
 	StockBefore int64 // LogStock, pieces left
 	StockAfter  int64 // LogStock
 	Pieces      int64 // LogOpened: of all foods
+
+	User                    uint32 // LogOrder
+	Number                  int    // LogOrder: of the user's orders before it
+	ItemsBefore, ItemsAfter []Item // LogOrder; none after: it was cancelled
+	Reason                  string // LogOrder
 }
 
-// LogScan reads the log of a sale from its beginning, one page at a time.
+// LogScan reads the log of a sale from its beginning, one page at a time. What the home slice does not have
+// comes last: changes of held orders, which stand in the slices of these orders.
 type LogScan struct {
-	sale *Sale
-	from string // the next entry to read, "" after the last one
+	sale  *Sale
+	slice int    // that is read
+	from  string // its next entry to read
 }
 
 // ScanLog starts a scan.
@@ -51,24 +60,26 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if l.from == "" {
-		return nil, io.EOF
+	for l.slice < len(l.sale.slices) {
+		var found presence
+		var page []radix.StreamEntry
+		part := &l.sale.slices[l.slice]
+		x := part.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", part.keys.Log, l.from, "+",
+			"COUNT", strconv.Itoa(ScanCount))
+		if err := part.read(x, &found); err != nil {
+			return nil, err
+		}
+		if l.from = behind(page); len(page) < ScanCount {
+			l.slice, l.from = l.slice+1, "-"
+			if l.sale.cfg.Hold == 0 {
+				l.slice = len(l.sale.slices)
+			}
+		}
+		if len(page) > 0 {
+			return parseLog(page)
+		}
 	}
-	var found presence
-	var page []radix.StreamEntry
-	home := l.sale.home()
-	x := home.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", home.keys.Log, l.from, "+",
-		"COUNT", strconv.Itoa(ScanCount))
-	if err := home.read(x, &found); err != nil {
-		return nil, err
-	}
-	if l.from = ""; len(page) == ScanCount {
-		l.from = behind(page)
-	}
-	if len(page) == 0 { // the page before was the last one, and full
-		return nil, io.EOF
-	}
-	return parseLog(page)
+	return nil, io.EOF
 }
 
 // Changes returns the entries of a sale's log since the last call, in order, at most one page. For another
@@ -100,7 +111,7 @@ func behind(page []radix.StreamEntry) string {
 // parseLog returns the entries that can be read, and the error of the first one that cannot.
 func parseLog(page []radix.StreamEntry) (entries []LogEntry, err error) {
 	for _, entry := range page {
-		switch e, wrong := parseLogEntry(entry); {
+		switch e, wrong := ParseLogEntry(entry); {
 		case wrong == nil:
 			entries = append(entries, e)
 		case err == nil:
@@ -110,7 +121,7 @@ func parseLog(page []radix.StreamEntry) (entries []LogEntry, err error) {
 	return entries, err
 }
 
-func parseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
+func ParseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
 	fields := map[string]string{}
 	for _, field := range entry.Fields {
 		fields[field[0]] = field[1]
@@ -129,6 +140,9 @@ func parseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
 	case LogStock:
 		e.Food, e.Add = r.number("food"), r.number("add")
 		e.StockBefore, e.StockAfter = r.number("before"), r.number("after")
+	case LogOrder:
+		e.User, e.Number, e.Reason = uint32(r.number("user")), int(r.number("number")), fields["reason"]
+		e.ItemsBefore, e.ItemsAfter = r.items("items"), r.items("left")
 	}
 	return e, r.err
 }
@@ -145,6 +159,18 @@ func (r *logReader) number(name string) int64 {
 		r.err = fmt.Errorf("cannot read its field %s: %w", name, err)
 	}
 	return n
+}
+
+// items reads what was ordered; an empty text is nothing.
+func (r *logReader) items(name string) []Item {
+	if r.fields[name] == "" {
+		return nil
+	}
+	items, err := ParseItems([]byte(r.fields[name]), math.MaxInt)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("cannot read its field %s: %w", name, err)
+	}
+	return items
 }
 
 // time reads Unix milliseconds; an empty text is no time.

@@ -27,6 +27,9 @@ func logChanges(follower *redisx.Follower, sale string) (changes []redisx.LogEnt
 				"closes_at", momentText(e.TimesAfter.ClosesAt))
 		case redisx.LogSoldOut:
 			log.Info("no piece of any food is left")
+		case redisx.LogOrder:
+			log.Info("an order was corrected", "user", e.User, "number", e.Number, "before", itemsText(e.ItemsBefore),
+				"after", itemsText(e.ItemsAfter), "reason", e.Reason)
 		case redisx.LogStock:
 			log.Info("the stock of a food has changed", "food_id", e.Food, "before", e.StockBefore,
 				"after", e.StockAfter)

@@ -1,14 +1,18 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/payments"
 	"flashsale/redisx"
+	"flashsale/redisx/held"
 )
 
 var paymentsRoom = room{
@@ -16,6 +20,7 @@ var paymentsRoom = room{
 	read:   func(cfg *config.Config) (any, error) { return readPayments(cfg) },
 	again:  func(cfg *config.Config) bool { return cfg.PaymentSecretsFile() != "" },
 	readAs: "payment_secrets",
+	keep:   (*supervisor).keepPayments,
 	serve:  (*worker).servePayments,
 }
 
@@ -25,6 +30,7 @@ var correctionsRoom = room{name: "corrections", serve: (*worker).serveCorrection
 // paymentSecrets are the key and the secrets of the provider. A worker knows them from here only.
 type paymentSecrets struct {
 	Key     string
+	File    string // where SIGHUP finds the secrets, "" for nowhere
 	Secrets payments.Secrets
 }
 
@@ -32,8 +38,48 @@ func readPayments(cfg *config.Config) (s paymentSecrets, err error) {
 	if !cfg.Pays() {
 		return s, nil
 	}
+	s.File = cfg.PaymentSecretsFile()
 	s.Key, s.Secrets, err = cfg.PaymentSecrets()
 	return s, err
+}
+
+// keepPayments counts what is due to be given back.
+func (s *supervisor) keepPayments(context.Context) (part, error) {
+	o := s.serving()
+	if o.Redis.Hold == 0 {
+		return part{}, nil
+	}
+	if s.cfg.NeedsCurrency() && o.catalog.Currency() == "" {
+		return part{}, errors.New("-payment is stripe, and the catalogue names no currency")
+	}
+	orders := held.New(o.Redis, o.Sale, len(o.catalog.Foods())) // its calls about refunds take any sale
+	return part{run: orders.Run, figures: func(scrape *ops.Scrape) {
+		if scrape.RedisUp() {
+			s.showRefunds(scrape, orders)
+		}
+	}}, nil
+}
+
+// showRefunds sets the figures of refunds, of this sale and of those before it.
+func (s *supervisor) showRefunds(scrape *ops.Scrape, orders *held.Orders) {
+	sales := []string{s.serving().Sale}
+	if marker, err := s.follower.Marker(); err == nil {
+		sales = append(sales, marker.Previous[:min(len(marker.Previous), handlers.RefundSalesMax-1)]...)
+	}
+	due, age := 0, 0.0
+	for _, sale := range sales {
+		for slice := range orders.Slices() {
+			count, oldest, err := orders.Of(sale).Due(slice)
+			if err != nil {
+				return // no figure is better than a wrong one
+			}
+			if due += count; count > 0 {
+				age = max(age, scrape.Now.Sub(oldest).Seconds())
+			}
+		}
+	}
+	scrape.Set(figures.RefundsDue, float64(due))
+	scrape.Set(figures.RefundsDueFor, age)
 }
 
 // servePayments opens payments for held orders and takes the provider's events.
@@ -43,15 +89,22 @@ func (w *worker) servePayments() (part, error) {
 		return part{}, err
 	}
 	c := w.catalog
-	if w.cfg.NeedsCurrency() && c.Currency() == "" {
-		return part{}, errors.New("-payment is stripe, and the catalogue names no currency")
-	}
 	foods := c.Foods()
 	p := payments.New(payments.Config{Orders: w.held, Sale: w.Sale, Previous: w.pastSales,
 		Provider: w.cfg.Provider(found.Key), Secrets: found.Secrets, Session: w.cfg.PaymentSession,
 		Currency: c.Currency(), Price: func(food int64) int64 { return foods[food-1].Price },
 		Title: titles(c.FoodNames("")), Figures: w.count})
-	return part{run: p.Run, routes: handlers.Payments(p)}, nil
+	// A worker that was replaced takes the last events of its connections by the secrets of the new one. The
+	// supervisor has logged why a file cannot be read.
+	retired := func() {
+		if found.File == "" {
+			return
+		}
+		if fresh, err := config.ReadPaymentSecrets(found.File); err == nil {
+			p.Use(fresh)
+		}
+	}
+	return part{run: p.Run, routes: handlers.Payments(p), retired: retired}, nil
 }
 
 const titleMax = 200 // characters

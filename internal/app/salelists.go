@@ -50,8 +50,20 @@ func changeText(e *redisx.LogEntry) string {
 		return fmt.Sprintf("%s; before: %s", timesText(e.TimesAfter), timesText(e.TimesBefore))
 	case redisx.LogStock:
 		return fmt.Sprintf("food %d: %+d pieces, %d left, before %d", e.Food, e.Add, e.StockAfter, e.StockBefore)
+	case redisx.LogOrder:
+		return fmt.Sprintf("order %d of user %d: %s, before %s: %s", e.Number+1, e.User, itemsText(e.ItemsAfter),
+			itemsText(e.ItemsBefore), e.Reason)
 	}
 	return e.What
+}
+
+// itemsText is what was ordered, in words.
+func itemsText(items []redisx.Item) string {
+	var parts []string
+	for _, item := range items {
+		parts = append(parts, fmt.Sprintf("%d of food %d", item.Count, item.Food))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
 // timesText is when a sale opens and closes by itself, in words.

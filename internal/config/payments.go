@@ -116,29 +116,34 @@ func (c *paymentFlags) PaymentSecrets() (key string, secrets payments.Secrets, e
 	case c.secrets == "":
 		return "", nil, errors.New("-payment is set without -payment-secrets (PAYMENT_SECRETS)")
 	}
-	source, text := "-payment-secrets", strings.ReplaceAll(c.secrets, ",", "\n")
 	if file := c.PaymentSecretsFile(); file != "" {
-		read, err := os.ReadFile(file)
-		if err != nil {
-			return "", nil, errors.New("cannot read -payment-secrets: " + withoutPath(err))
-		}
-		source, text = "the file of -payment-secrets", string(read)
+		secrets, err = ReadPaymentSecrets(file)
+	} else {
+		secrets, err = parseSecrets("-payment-secrets", strings.ReplaceAll(c.secrets, ",", "\n"))
 	}
+	return c.key, secrets, err
+}
+
+// ReadPaymentSecrets reads the file of -payment-secrets. The errors do not name it: it may be a secret.
+func ReadPaymentSecrets(file string) (payments.Secrets, error) {
+	text, err := os.ReadFile(file)
+	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+		err = failed.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the file of -payment-secrets: %w", err)
+	}
+	return parseSecrets("the file of -payment-secrets", string(text))
+}
+
+func parseSecrets(source, text string) (secrets payments.Secrets, err error) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			secrets = append(secrets, line)
 		}
 	}
 	if err := secrets.CheckSecrets(); err != nil {
-		return "", nil, fmt.Errorf("%s: %w", source, err)
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	return c.key, secrets, nil
-}
-
-// withoutPath is why a file cannot be read, without its name: it may be a secret that is not one of a list.
-func withoutPath(err error) string {
-	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
-		return failed.Err.Error()
-	}
-	return err.Error()
+	return secrets, nil
 }

@@ -34,10 +34,11 @@ var plan = map[string][]string{
 	"internal/openapi":     {},
 	"internal/supervise":   {"internal/store"},
 	"internal/rooms": { // not each other
-		"internal/credentials", "internal/observe/figures", "internal/serve", "redisx"},
+		"internal/credentials", "internal/observe/figures", "internal/serve", "internal/webhook", "redisx"},
 	"internal/observe": {"internal/serve", "redisx"},
 	"internal/store":   {},
 	"internal/serve":   {"internal/observe/figures"},
+	"internal/webhook": {},
 	"internal/testkit": {"internal/store", "redisx"},
 	"internal/e2e":     {"internal/testkit"},
 	"handlers": {"internal/catalog", "internal/credentials", "internal/export", "internal/observe",

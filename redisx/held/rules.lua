@@ -9,9 +9,8 @@
 --          "released", "refund_due" or "refunded"; behind it a line with the reason
 -- KEYS[5]  payments: hash id -> "user number amount state reason", state is "open", "void", "paid",
 --          "refund_due" or "refunded", with a reason for the last two; "id~n" is a part of that payment;
---          "user/number" ->
---          "attempt begun": how many were begun for that order, and when the last one was, Unix ms; 0 if the
---          next one must be another
+--          "user/number" -> "attempt begun": how many were begun for that order, and when the last one was,
+--          Unix ms; 0 if the next one must be another
 -- KEYS[6]  payments to give back, by since when: sorted set, Unix ms; below 0: by when that was done
 -- KEYS[7]  the stream of events, see ../event.lua
 -- KEYS[8]  the log of the sale: stream

@@ -60,7 +60,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("no panel shows %s", family.Name)
 		}
 	}
-	want := []string{"Sale", "Requests", "Redis", "Servers", "Rooms", "Conversation"}
+	want := []string{"Sale", "Requests", "Redis", "Servers", "Rooms", "Conversation", "Payments"}
 	if !slices.Equal(rows, want) {
 		t.Errorf("rows %v, want %v", rows, want)
 	}

@@ -2,11 +2,12 @@
 
 import * as api from "./api.js";
 import { change, isOld, makeCart, withTap } from "./cart.js";
-import { isSoon, nextChange, now, saidState, stateOf } from "./clock.js";
+import { isSoon, nextChange, now, pieces as piecesOf, saidState, stateOf } from "./clock.js";
 import { announce, byId, make, setText, tell, turnOff } from "./dom.js";
 import { build, foods, lack, line, showStock, start as startFoods, stockOf } from "./foods.js";
 import { number, span } from "./format.js";
 import { amount, nameOf, readGoods, totalOf } from "./goods.js";
+import * as hold from "./hold.js";
 import { open as openLogin } from "./login.js";
 import { tellError } from "./messages.js";
 import * as receipt from "./receipt.js";
@@ -40,6 +41,14 @@ export function start() {
   readGoods().catch(() => {}); // show tells why
   startFoods();
   receipt.start();
+  hold.start((found, id) => {
+    order = order?.id === id ? found : order;
+    if (!found && api.session) { // its cart cannot be ordered again
+      taps = [];
+      api.setCart("", [], saleShown);
+    }
+    showCart();
+  });
   byId("order").addEventListener("click", placeOrder);
   byId("foods").addEventListener("click", (event) => {
     const button = event.target.closest("button");
@@ -120,7 +129,7 @@ export async function show() {
     build();
     linesShown = ""; // the names are there now
     if (here()) {
-      order = ownOrder(orders) ?? order; // the list may be older than the order
+      takeList(orders);
       if (loadFailed) {
         tell(message(), "", "");
       }
@@ -133,6 +142,15 @@ export async function show() {
       loadFailed = true;
       setTimeout(() => { loadAgain = true; }, 1000);
     }
+  }
+}
+
+// takeList takes the user's orders. The list may be older than the order; a held one may have ended.
+function takeList(orders) {
+  order = ownOrder(orders) ?? order;
+  const last = hold.kept();
+  if (last.startsWith(`${saleShown}-${api.session?.user}`) && orders.length === 0) {
+    hold.look(last);
   }
 }
 
@@ -171,6 +189,7 @@ export function tick() {
     return;
   }
   renew();
+  hold.tick();
   const at = now();
   const state = stateOf(known.sale, at);
   const next = nextChange(known.sale, at);
@@ -191,9 +210,10 @@ function showClock(next, at) {
     setText(clock.lastElementChild, span(next.at - at));
     clock.dataset.soon = isSoon(next, at);
   }
-  const { pieces_left: left, pieces_sold: sold } = known.sale;
-  setText(byId("buy-left"), say("{n} of {all} pieces left", { n: number(left), all: number(left + sold) }));
-  byId("buy-left").previousElementSibling.style.setProperty("--part", left / Math.max(1, left + sold));
+  const { pieces_left: left } = known.sale;
+  const all = piecesOf(known.sale);
+  setText(byId("buy-left"), say("{n} of {all} pieces left", { n: number(left), all: number(all) }));
+  byId("buy-left").previousElementSibling.style.setProperty("--part", left / Math.max(1, all));
 }
 
 // act has a change or an order wait for those before it, and shows what it fails with. Taps after a change that

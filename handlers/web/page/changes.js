@@ -25,6 +25,8 @@ const before = {
 const timesText = ({ opens_at, closes_at }) => [opens_at && say("opens at {time}", { time: zoned(opens_at) }),
   closes_at && say("closes at {time}", { time: zoned(closes_at) })].filter(Boolean).join(", ") || say("no times");
 
+const itemsText = (items) => items.map((item) => `${number(item.count)} × ${nameOf(item.food_id)}`).join(", ");
+
 // texts are what an entry tells, by what it is about: a sentence, and what was before.
 const texts = {
   opened: (e) => [say("The sale was made with {pieces}", { pieces: count(e.pieces, "piece") }), timesText(e)],
@@ -34,6 +36,8 @@ const texts = {
   stock: (e) => [say(e.add > 0 ? "{name}: {n} added" : "{name}: {n} taken back",
     { name: nameOf(e.food_id), n: count(Math.abs(e.add), "piece") }),
   say("{n} left, before {before}", { n: number(e.after), before: number(e.before) })],
+  order: (e) => [say(e.after.length ? "Order {id}: {items} left of it" : "Order {id} was cancelled",
+    { id: e.order_id, items: itemsText(e.after) }), `${itemsText(e.before)}; ${e.reason}`],
   sold_out: () => [say("Everything was sold out"), ""],
 };
 

@@ -30,10 +30,13 @@ export function stateOf(sale, at) {
   return sale.state;
 }
 
+// pieces are all pieces of a sale: left, held and sold.
+export const pieces = (sale) => sale.pieces_left + sale.pieces_sold + (sale.pieces_held ?? 0);
+
 // shownState is the state that people see: an open sale without pieces is sold out.
 export function shownState(sale, at) {
   const state = stateOf(sale, at);
-  return state === "open" && sale.pieces_left === 0 && sale.pieces_sold > 0 ? "sold-out" : state;
+  return state === "open" && sale.pieces_left === 0 && pieces(sale) > 0 ? "sold-out" : state;
 }
 
 const sentences = {

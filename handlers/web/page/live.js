@@ -76,7 +76,15 @@ function showSale(sale) {
   setFigure(byId("orders"), number(sale.orders));
   setFigure(byId("left"), number(sale.pieces_left));
   setFigure(byId("sold"), number(sale.pieces_sold));
+  showHeld(sale);
   setText(byId("slices"), slicesText(sale));
+}
+
+// showHeld shows the pieces of orders that wait to be paid, where orders are held.
+function showHeld({ pieces_held: held, next_release_at: next }) {
+  byId("held-tile").hidden = held === undefined;
+  setFigure(byId("held"), number(held));
+  setText(byId("next-release"), next ? say("the next hold ends {time}", { time: time(next) }) : "");
 }
 
 // slicesText tells that a part of the sale is away, or does not follow a change yet.

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { readChanges, showChanges } from "./changes.js";
-import { nextChange, now, saidState, stateOf } from "./clock.js";
+import { nextChange, now, pieces, saidState, stateOf } from "./clock.js";
 import { ask, byId, setText, tell } from "./dom.js";
 import { download } from "./download.js";
 import { count, fromLocalInput, localInput, number, span, time, zone, zoned } from "./format.js";
@@ -11,6 +11,7 @@ import { tellError } from "./messages.js";
 import * as nextSale from "./nextsale.js";
 import * as restock from "./restock.js";
 import { known, onChange, takeSale } from "./store.js";
+import * as webhooks from "./webhooks.js";
 import { language, say } from "./words.js";
 
 let saleShown = ""; // id of the sale that the form and the log are of
@@ -36,6 +37,7 @@ export function start() {
   byId("times-now").addEventListener("click", () => showTimes(true));
   restock.start(agreed, perform);
   nextSale.start(agreed, perform);
+  webhooks.start(perform);
   byId("log-again").addEventListener("click", readLog);
   for (const [kind, [name, ending, query]] of Object.entries(files)) {
     byId(`export-${kind}`).addEventListener("click", () => download(`/admin/orders?${query}`,
@@ -53,6 +55,7 @@ function leave() {
   byId("times").reset();
   byId("restock").reset();
   byId("next-sale").reset();
+  webhooks.clear();
   setText(byId("next-fault"), "");
   setText(byId("restock-shown"), "");
   setText(byId("times-fault"), "");
@@ -65,6 +68,7 @@ function leave() {
 export function show() {
   saleShown = "";
   readGoods().catch(() => {}); // the foods have numbers then
+  webhooks.show();
   tick();
 }
 
@@ -77,8 +81,8 @@ function follow(sale) {
     tell(byId("operate-message"), "", "");
     tell(byId("export-state"), "", "");
   }
-  const { id, state, opens_at, closes_at, pieces_left, pieces_sold } = sale;
-  const change = JSON.stringify([id, state, opens_at, closes_at, pieces_left + pieces_sold]);
+  const { id, state, opens_at, closes_at } = sale;
+  const change = JSON.stringify([id, state, opens_at, closes_at, pieces(sale)]);
   if (change !== changeShown) {
     changeShown = change;
     readLog();

@@ -6,7 +6,8 @@ import { offer, findFood } from "./foodfield.js";
 import { count, fromLocalInput, number, time } from "./format.js";
 import { amount, nameOf, readGoods } from "./goods.js";
 import { tellError } from "./messages.js";
-import { showOrder } from "./order.js";
+import { showOrder, start as startOrder } from "./order.js";
+import * as refunds from "./refunds.js";
 import { Splitter } from "./splitter.js";
 import { known } from "./store.js";
 import * as sums from "./sums.js";
@@ -36,6 +37,8 @@ export function start() {
   byId("orders-back").addEventListener("click", () => turn(page - 1));
   byId("orders-next").addEventListener("click", () => turn(page + 1));
   sums.start();
+  startOrder();
+  refunds.start();
   api.onSession((session) => {
     if (!session) {
       reading?.abort();
@@ -60,6 +63,7 @@ export async function show() {
   showOrder(id);
   if (id === "") {
     sums.show();
+    refunds.show();
     readSales();
     if (!reading && (orders.length === 0 || during !== known.sale?.id)) {
       load();
@@ -93,7 +97,7 @@ function offerSales(previous) {
 function wanted() {
   const query = new URLSearchParams({ details: "1", limit: most });
   const who = byId("orders-find").value.trim();
-  if (/^\w+-\d+$/.test(who)) {
+  if (/^\w+-\d+(-\d+)?$/.test(who)) {
     return null;
   }
   const food = byId("orders-food").value.trim();

@@ -4,6 +4,7 @@ import { byId, setText } from "./dom.js";
 import { line } from "./foods.js";
 import { time } from "./format.js";
 import { amount } from "./goods.js";
+import * as hold from "./hold.js";
 import { say } from "./words.js";
 
 let drawn = "";
@@ -32,6 +33,7 @@ export function show(order) {
   byId("receipt-items").replaceChildren(...items.map(({ food_id: food, count }) => line(food, count)));
   setText(byId("receipt-total"), amount(total));
   setText(byId("receipt-time"), placedAt ? say("Placed {time}", { time: time(placedAt) }) : "");
+  hold.show(order);
   if (id !== "" && id !== drawn) {
     drawn = id;
     draw(id);

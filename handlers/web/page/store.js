@@ -1,6 +1,6 @@
 // What the page knows of the sale, as told by GET /live. The views read it; only this module changes it.
 
-import { learn } from "./clock.js";
+import { learn, pieces } from "./clock.js";
 import { logOut, may, onSession, request, tokenHeader } from "./api.js";
 import { Curve } from "./curve.js";
 import { Stream } from "./sse.js";
@@ -61,7 +61,7 @@ export function takeSale(sale) {
 function takeStock({ left, changed, of }) {
   known.left = left ?? known.left.map((n, i) => changed[i + 1] ?? n);
   const sale = known.sale;
-  const part = sale ? Math.ceil((sale.pieces_left + sale.pieces_sold) / known.left.length) : 0;
+  const part = sale ? Math.ceil(pieces(sale) / known.left.length) : 0;
   known.full = known.left.map((n, i) => of?.[i] ?? Math.max(known.full[i] ?? 0, n, part));
 }
 

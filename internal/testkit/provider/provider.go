@@ -6,6 +6,7 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"strconv"
@@ -66,6 +67,7 @@ func Start(cfg Config) (*Provider, error) {
 	p := &Provider{cfg: cfg, listener: listener, payments: map[string]*Payment{}, asked: map[string]request{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /payments", p.open)
+	mux.HandleFunc("GET /pay/{id}", showPage)
 	mux.HandleFunc("DELETE /payments/{id}", p.end)
 	mux.HandleFunc("POST /v1/checkout/sessions", p.open)
 	mux.HandleFunc("POST /v1/checkout/sessions/{id}/expire", p.end)
@@ -77,12 +79,21 @@ func Start(cfg Config) (*Provider, error) {
 // Close ends the provider.
 func (p *Provider) Close() { p.server.Close() }
 
+// URL is where the provider is.
+func (p *Provider) URL() string { return "http://" + p.listener.Addr().String() }
+
+// showPage is where a buyer pays. The test does it in the buyer's place, by Pay.
+func showPage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html")
+	fmt.Fprintf(w, "<!doctype html><title>Pay</title><h1>Payment %s</h1>", html.EscapeString(r.PathValue("id")))
+}
+
 // Flag is the value of -payment for this provider.
 func (p *Provider) Flag() string {
 	if p.cfg.Stripe {
-		return "stripe+http://" + p.listener.Addr().String()
+		return "stripe+" + p.URL()
 	}
-	return "http://" + p.listener.Addr().String() + "/payments"
+	return p.URL() + "/payments"
 }
 
 // Mute lets the next calls be carried out and get no answer, as if the network had lost it.
@@ -119,7 +130,7 @@ func (p *Provider) open(w http.ResponseWriter, r *http.Request) {
 			known = request{text, wanted.ID}
 			p.asked[key] = known
 		}
-		return http.StatusOK, map[string]string{"id": known.payment, "url": "https://pay.example/" + known.payment}
+		return http.StatusOK, map[string]string{"id": known.payment, "url": p.URL() + "/pay/" + known.payment}
 	})
 }
 
