@@ -22,6 +22,7 @@ import (
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/demand"
+	"flashsale/internal/rooms/events"
 	"flashsale/internal/rooms/images"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -93,6 +94,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
 		Holds(new(held.Orders)), Corrections(new(held.Orders)), Payments(new(payments.Payments)),
 		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil), Rules(new(rules.Rules)),
+		Events(nil, new(events.Webhooks)),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})), OIDC(nil),
 	} {
 		table = append(table, join(s.Server)...)

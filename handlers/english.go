@@ -111,6 +111,10 @@ var english = map[string]string{
 	"TOO_MANY_RELEASED":             "Too many of your orders were released: you cannot order again.",
 	"INVALID_ADD":                   "A restock adds or takes back 1 to 1000000000 pieces.",
 	"ACCOUNT_CLOSED":                "The account is closed.",
+	"EVENTS_GONE":                   "The events behind this cursor are no longer kept.",
+	"WEBHOOK_NOT_FOUND":             "There is no such webhook.",
+	"LETTER_NOT_FOUND":              "There is no such dead letter.",
+	"WEBHOOK_REFUSED":               "The webhook has not taken the event.",
 	"INVALID_SIZE":                  "A size is a whole number from 1 to 65536.",
 	"INTERNAL_ERROR":                "The server has failed.",
 }

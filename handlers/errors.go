@@ -12,6 +12,7 @@ import (
 	"flashsale/internal/credentials"
 	"flashsale/internal/export"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/rooms/events"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/oidc"
 	"flashsale/internal/rooms/operators"
@@ -158,6 +159,10 @@ var (
 	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
 	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
 	errHistory           = newFailure(503, "HISTORY_UNAVAILABLE", "暂时无法读取较早的消息")
+	errEventsGone        = newFailure(410, "EVENTS_GONE", "该位置之后的事件已不再保存")
+	errNoWebhook         = newFailure(404, "WEBHOOK_NOT_FOUND", "没有该 webhook")
+	errNoLetter          = newFailure(404, "LETTER_NOT_FOUND", "没有该未送达的事件")
+	errWebhookRefused    = newFailure(502, "WEBHOOK_REFUSED", "对方未接受该事件")
 	errBadSize           = newFailure(400, "INVALID_SIZE", "size 须为1至65536的整数")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
@@ -184,7 +189,8 @@ var failures = []*failure{
 	errBadPage,
 	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
 	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
-	errRepeated, errNoMessage, errHistory, errBadSize, errInternal,
+	errRepeated, errNoMessage, errHistory, errEventsGone, errNoWebhook, errNoLetter, errWebhookRefused,
+	errBadSize, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -277,6 +283,12 @@ var outcomes = []struct {
 	{threads.ErrMuted, errMuted},
 	{threads.ErrPace, errSlowMode},
 	{threads.ErrNoMessage, errNoMessage},
+	{events.ErrGone, errEventsGone},
+	{events.ErrBadCursor, errBadPage},
+	{events.ErrBusy, errUnavailable},
+	{events.ErrNoWebhook, errNoWebhook},
+	{events.ErrNoLetter, errNoLetter},
+	{events.ErrRefused, errWebhookRefused},
 }
 
 // failureOf finds an error in the table of outcomes; errInternal if it is not there.

@@ -111,7 +111,7 @@ func behind(page []radix.StreamEntry) string {
 // parseLog returns the entries that can be read, and the error of the first one that cannot.
 func parseLog(page []radix.StreamEntry) (entries []LogEntry, err error) {
 	for _, entry := range page {
-		switch e, wrong := parseLogEntry(entry); {
+		switch e, wrong := ParseLogEntry(entry); {
 		case wrong == nil:
 			entries = append(entries, e)
 		case err == nil:
@@ -121,7 +121,7 @@ func parseLog(page []radix.StreamEntry) (entries []LogEntry, err error) {
 	return entries, err
 }
 
-func parseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
+func ParseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
 	fields := map[string]string{}
 	for _, field := range entry.Fields {
 		fields[field[0]] = field[1]

@@ -5,7 +5,12 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -248,7 +253,8 @@ const latin = `
 // The views of operators are in Chinese too, and as accessible as in English, on a phone and in the dark.
 func TestOperatorsInChinese(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 4, 3)
+	receiver := newReceiver(t)
+	s := newShop(t, 4, 3, "-webhooks", receiver.file(t), "-webhooks-private")
 	if _, err := s.client(t).Buy(2, client2()...); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +289,9 @@ func TestOperatorsInChinese(t *testing.T) {
 	p.setTime("closes-at", "2020-01-01T10:00:00")
 	p.untilText("times-fault", "结束时间已过")
 	p.untilText("log", "香辣水饺：增加 3 件")
+	receiver.isOff(t, p, s)
 	look("operate")
+	receiver.isSwitchedOn(p)
 	p.click("#do-close")
 	p.untilText("confirm-text", "从现在起拒绝下单。")
 	p.shoot("question")
@@ -296,4 +304,53 @@ func TestOperatorsInChinese(t *testing.T) {
 	p.untilText("order-facts", "买家")
 	p.untilText("order-items", "香辣水饺")
 	look("order")
+}
+
+// receiver is a webhook that wants no events, until it does.
+type receiver struct {
+	*httptest.Server
+	status atomic.Int64
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{}
+	r.status.Store(http.StatusGone)
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(int(r.status.Load()))
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// file writes the file of -webhooks.
+func (r *receiver) file(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hooks.csv")
+	text := "name,url,secrets,events\n17," + r.URL + ",whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw,\n"
+	testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// isOff waits for the page to show the receiver that is off, with a dead letter.
+func (r *receiver) isOff(t *testing.T, p *tab, s *shop) {
+	t.Helper()
+	s.redis.Do(t, "HSET log_"+s.Sale(t)+":to:17:dead 1-1 "+
+		`'{"event":{"id":"`+s.Sale(t)+`-log-1-1"},"tries":17,"error":"x"}'`)
+	p.until("the receiver", `(() => { document.getElementById("webhooks-again").click();
+		return document.getElementById("webhooks-table").textContent.includes("已拒收"); })()`)
+	p.untilText("webhooks-table", "重新发送")
+}
+
+// isSwitchedOn sends the dead letter again, once in vain, and switches the receiver on.
+func (r *receiver) isSwitchedOn(p *tab) {
+	p.t.Helper()
+	p.click("#webhooks-table [data-act=resend]")
+	p.untilText("operate-message", "接收方未接受该事件。")
+	r.status.Store(http.StatusOK)
+	p.click("#webhooks-table [data-act=resend]")
+	p.untilText("operate-message", "已重新发送1 个事件。")
+	p.click("#webhooks-table [data-act=on]")
+	p.untilText("operate-message", "17 已恢复接收事件。")
+	p.until("all events", `(() => { document.getElementById("webhooks-again").click();
+		return document.getElementById("webhooks-table").textContent.includes("无积压"); })()`)
 }

@@ -63,6 +63,8 @@ func (c *saleCommand) run(ctx context.Context) error {
 		return c.printLog(ctx, marker)
 	case config.SaleOrders:
 		return c.printOrders(ctx, marker)
+	case config.SaleEvents:
+		return c.printEvents(ctx, marker)
 	case config.SaleSums:
 		return c.printSums(ctx, marker)
 	}

@@ -68,7 +68,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.folder.Unlock()) }()
-	if s.database, err = ledger.Open(interrupt, cfg.Ledger); err != nil {
+	if s.database, err = ledger.Open(interrupt, cfg.Ledger, cfg.Redis.Hold > 0); err != nil {
 		return err
 	}
 	defer s.database.Close()

@@ -27,6 +27,7 @@ type Config struct {
 	rulesFlags
 	paymentFlags
 	ledgerFlags
+	eventsFlags
 	repeatsFlags
 	blocklistFlags
 	opsFlags
@@ -43,7 +44,8 @@ const usage = `flashsale opens a sale over HTTP.
 flashsale audit, with the same flags, compares the orders and messages in Redis with the database of -ledger.
 flashsale account list|reset|close, with the same flags, looks after registered users (flashsale account -h).
 flashsale operator add|passwd|totp|remove|list keeps the list of the people who run the sale.
-flashsale sale status|open|pause|close|restock|log|orders|sums|export|new, with the same flags, runs a sale.
+flashsale sale status|open|pause|close|restock|log|orders|events|sums|export|new, with the same flags, runs
+a sale.
 flashsale check-store, with the same flags, looks at all nodes of Redis and tells what would lose orders.
 flashsale status [-ops address] [-watch [interval]] shows how the sale goes.
 flashsale unlock NAME, with the same flags, lets a user log in again after too many failed logins.
@@ -82,6 +84,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.saleFlags.add(c.flags, &c.Redis)
 	c.paymentFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
+	c.eventsFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)
 	c.blocklistFlags.add(c.flags)
 	c.rulesFlags.add(c.flags)

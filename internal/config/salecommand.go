@@ -19,6 +19,7 @@ const (
 	SaleRestock = "restock"
 	SaleLog     = "log"
 	SaleOrders  = "orders"
+	SaleEvents  = "events"
 	SaleSums    = "sums"
 	SaleExport  = "export"
 	SaleNew     = "new"
@@ -33,6 +34,8 @@ type SaleCommand struct {
 	Food   int       // SaleRestock: the food; SaleOrders: only orders with it, 0 for all
 	Add    int       // SaleRestock: pieces, below 0 to take back
 	Key    string    // SaleRestock: idempotency key, "" for none
+	Follow bool      // SaleEvents: wait for further ones
+	After  string    // SaleEvents: cursor, "" for the oldest event that is kept
 	User   string    // SaleOrders: only this user's order, by name or id; "" for all
 	Output string    // SaleExport: file, "" for standard output
 	Format string    // SaleExport: "csv" or "jsonl"
@@ -55,6 +58,7 @@ var saleVerbs = verbs{
 		{name: SaleRestock, usage: "adds pieces of a food, or takes back unsold ones"},
 		{name: SaleLog, usage: "prints who changed state, times and stock, and when; the oldest change first"},
 		{name: SaleOrders, usage: "prints the orders, in any order; each line begins with the time, for sort"},
+		{name: SaleEvents, usage: "prints the events of orders and of the sale as JSON lines; the oldest first"},
 		{name: SaleSums, usage: "prints by food what was sold, left and refused, and the revenue"},
 		{name: SaleExport, usage: "writes all orders as CSV or JSON lines; with -sale those of a sale of the " +
 			"past that was kept"},
@@ -105,6 +109,11 @@ func (c *SaleCommand) add(f *Flags) {
 		f.Text(&c.User, "user", "", "`name` or id of the user whose order to print (default: all)")
 		f.Number(&c.Food, "food", 0, 0, math.MaxInt32, "`id` of a food: print only orders with it; 0 for all")
 		f.argumentsOnly("user", "food")
+	case SaleEvents:
+		f.Switch(&c.Follow, "follow", "wait for further events, until the command is stopped")
+		f.Text(&c.After, "after", "", "`cursor` behind which to begin, as the command prints it at its end "+
+			"(default: the oldest event that is kept)")
+		f.argumentsOnly("follow", "after")
 	case SaleExport:
 		f.Text(&c.Output, "o", "", "`file` to write, which is replaced only by a whole export (default: standard "+
 			"output)")

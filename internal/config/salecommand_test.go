@@ -30,6 +30,7 @@ func TestParseSale(t *testing.T) {
 		{"restock -food 17 -add -500 -key k", SaleCommand{Food: 17, Add: -500, Key: "k"}},
 		{"log", SaleCommand{}},
 		{"orders -user ann -food 2", SaleCommand{User: "ann", Food: 2}},
+		{"events -follow -after c", SaleCommand{Follow: true, After: "c"}},
 		{"export", SaleCommand{Format: "csv", Rows: "orders"}},
 		{"export -o f.jsonl -format jsonl -sale abcdefgh",
 			SaleCommand{Format: "jsonl", Rows: "orders", Output: "f.jsonl"}},
@@ -51,6 +52,7 @@ func TestParseSale(t *testing.T) {
 		if !c.At.Equal(test.want.At) || c.Output != test.want.Output || c.Format != test.want.Format ||
 			c.Food != test.want.Food || c.Add != test.want.Add || c.Key != test.want.Key ||
 			c.Rows != test.want.Rows || c.BOM != test.want.BOM || c.Language != test.want.Language ||
+			c.Follow != test.want.Follow || c.After != test.want.After ||
 			c.User != test.want.User || c.Delete != test.want.Delete || c.Force != test.want.Force {
 			t.Errorf("%s: %+v, want %+v", test.args, c, test.want)
 		}
@@ -67,7 +69,7 @@ func TestParseSaleRefuses(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", "a verb is missing\n" + saleVerbs.help()},
 		{"begin", `"begin" is no verb of flashsale sale; say status, open, pause, close, restock, log, orders, ` +
-			`sums, export or new (flashsale sale -h)`},
+			`events, sums, export or new (flashsale sale -h)`},
 		{"opne", `"opne" is no verb of flashsale sale; did you mean open? (flashsale sale -h)`},
 		{"restok", `"restok" is no verb of flashsale sale; did you mean restock? (flashsale sale -h)`},
 		{"Order", `"Order" is no verb of flashsale sale; did you mean orders? (flashsale sale -h)`},

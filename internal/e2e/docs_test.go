@@ -229,7 +229,7 @@ func helpOf(t *testing.T, program string) string {
 	case "chat":
 		help += output(t, program, "load", "-h")
 	case "flashsale":
-		for _, verb := range []string{"open", "close", "export", "new"} {
+		for _, verb := range []string{"open", "close", "events", "export", "new"} {
 			help += output(t, program, "sale", verb, "-h")
 		}
 		help += output(t, program, "account", "list", "-h")

@@ -137,3 +137,6 @@ func retryAfter(text string, now time.Time) time.Duration {
 	}
 	return 0
 }
+
+// Close closes the connections that are idle.
+func (h *Hook) Close() { h.client.CloseIdleConnections() }

@@ -55,11 +55,12 @@ type Stream struct {
 	filling  bool
 }
 
-// Order is an order in the stream.
+// Order is an order in the stream. With held orders it comes again with each change, and has no items then.
 type Order struct {
 	redisx.Order
 
 	entry string // its id in the stream
+	again bool   // it has changed: its number counts
 }
 
 // Open switches the ledger of a slice on, if it is off, and connects to its stream of orders. From then on
@@ -152,13 +153,18 @@ func (s *Stream) parse(entry radix.StreamEntry) (o Order, err error) {
 	if o.User, err = userOf(entry); err != nil {
 		return o, err
 	}
-	o.Items, err = redisx.ParseItems([]byte(entry.Fields[1][1]), s.foods)
+	if o.again = entry.Fields[1][0] == "number"; o.again {
+		o.Hold.Number, err = strconv.Atoi(entry.Fields[1][1])
+	} else {
+		o.Items, err = redisx.ParseItems([]byte(entry.Fields[1][1]), s.foods)
+	}
 	return o, err
 }
 
 func userOf(entry radix.StreamEntry) (uint32, error) {
-	if len(entry.Fields) != 2 || entry.Fields[0][0] != "user" || entry.Fields[1][0] != "items" {
-		return 0, fmt.Errorf("cannot read its fields %q: want user and items", entry.Fields)
+	if len(entry.Fields) != 2 || entry.Fields[0][0] != "user" ||
+		entry.Fields[1][0] != "items" && entry.Fields[1][0] != "number" {
+		return 0, fmt.Errorf("cannot read its fields %q: want user, and items or number", entry.Fields)
 	}
 	user, err := strconv.ParseUint(entry.Fields[0][1], 10, 32)
 	if err != nil {

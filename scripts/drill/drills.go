@@ -49,8 +49,8 @@ var (
 const noFault = "nothing is broken"
 
 // drills are all drills, in the order in which they run. Each table stands beside its faults.
-var drills = slices.Concat(processDrills, dataDrills, stateDrills, holdDrills, attackDrills, clusterDrills,
-	chatDrills)
+var drills = slices.Concat(processDrills, dataDrills, stateDrills, holdDrills, paymentDrills, attackDrills,
+	clusterDrills, chatDrills)
 
 // healthy reports whether a drill breaks nothing: it only makes requests.
 func (d *drill) healthy() bool { return d.quiet == noFault }

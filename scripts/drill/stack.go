@@ -86,6 +86,7 @@ type stack struct {
 	asides  *asides
 
 	provider *provider.Provider // of payments; nil without -hold
+	receiver *receiver          // of webhooks; the same
 
 	mu      sync.Mutex    // two faults of a pair write what follows
 	mayLose int           // acknowledged orders in data that the drill destroyed
@@ -146,8 +147,12 @@ func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, 
 		if s.provider, err = provider.Start(provider.Config{Secret: paymentSecret, Key: "drill"}); err != nil {
 			return s, err
 		}
-		env = append(env, "HOLD="+holdTime, "PAYMENT="+s.provider.Flag(), "PAYMENT_KEY=drill",
-			"PAYMENT_SECRETS="+paymentSecret, "LIMITS=off")
+		webhooks, err := s.startReceiver()
+		if err != nil {
+			return s, err
+		}
+		env = append(env, "WEBHOOKS="+webhooks, "WEBHOOKS_PRIVATE=true", "HOLD="+holdTime,
+			"PAYMENT="+s.provider.Flag(), "PAYMENT_KEY=drill", "PAYMENT_SECRETS="+paymentSecret, "LIMITS=off")
 	}
 	if c.ledger {
 		if s.books, err = openBooks(ctx, s.folder); err != nil {
@@ -274,6 +279,9 @@ func (s *stack) stop() {
 	}
 	if s.provider != nil {
 		s.provider.Close()
+	}
+	if s.receiver != nil {
+		s.receiver.Close()
 	}
 	if s.disk != nil {
 		s.disk.remove()

@@ -25,6 +25,7 @@ const texts = {
   COUPON_USED: "This coupon was used for another order.",
   DOCUMENT_INVALID: "Your passport is on the list of invalid ones.",
   EMPTY_REQUEST: "The server does not accept an empty request.",
+  EVENTS_GONE: "These events are no longer kept.",
   FOOD_NOT_FOUND: "There is no such food.",
   FOOD_OUT_OF_LIMIT: "A cart holds at most three pieces.",
   FOOD_OUT_OF_STOCK: "There are not enough pieces left.",
@@ -57,6 +58,7 @@ const texts = {
   KEY_NOT_FOUND: "This key was never hit.",
   LAST_OWNER: "A group needs an owner. Make somebody else an owner first.",
   LEDGER_BEHIND: "Orders are not in the ledger yet. Try again in a moment.",
+  LETTER_NOT_FOUND: "This event was sent meanwhile.",
   LIMIT_NOT_FOUND: "There is no such limit.",
   MALFORMED_JSON: "The server does not accept these values.",
   MESSAGE_NOT_FOUND: "There is no such message.",
@@ -114,6 +116,8 @@ const texts = {
   USER_NOT_FOUND: "Nobody has this name.",
   WRONG_CODE: "The code is wrong or was used already.",
   WRONG_KIND_OF_THREAD: "This conversation does not allow that.",
+  WEBHOOK_NOT_FOUND: "There is no such receiver.",
+  WEBHOOK_REFUSED: "The receiver has not taken the event.",
 };
 
 // reason is the text for a code; the code itself where it has none here.

@@ -11,6 +11,7 @@ import { tellError } from "./messages.js";
 import * as nextSale from "./nextsale.js";
 import * as restock from "./restock.js";
 import { known, onChange, takeSale } from "./store.js";
+import * as webhooks from "./webhooks.js";
 import { language, say } from "./words.js";
 
 // ruleset is the module of the rules of a purchase, null where the server has none.
@@ -40,6 +41,7 @@ export function start() {
   restock.start(agreed, perform);
   nextSale.start(agreed, perform);
   ruleset?.start();
+  webhooks.start(perform);
   byId("log-again").addEventListener("click", readLog);
   for (const [kind, [name, ending, query]] of Object.entries(files)) {
     byId(`export-${kind}`).addEventListener("click", () => download(`/admin/orders?${query}`,
@@ -57,6 +59,7 @@ function leave() {
   byId("times").reset();
   byId("restock").reset();
   byId("next-sale").reset();
+  webhooks.clear();
   setText(byId("next-fault"), "");
   setText(byId("next-shown"), "");
   setText(byId("restock-shown"), "");
@@ -71,6 +74,7 @@ export function show() {
   saleShown = "";
   ruleset?.read();
   readGoods().catch(() => {}); // the foods have numbers then
+  webhooks.show();
   tick();
 }
 

@@ -112,6 +112,16 @@ var (
 	MessagesWaiting = set("ledger_messages_waiting_seconds",
 		"For how long old messages have waited for the database, 0 while they get in.")
 
+	WebhookEvents = line("webhook_events_total", "counter",
+		"Events that this server has posted to a webhook, by how that has ended.",
+		[]string{"webhook", "outcome"}, nil)
+	WebhookBehind = set("webhook_behind_events", "Events that a webhook has not got yet.", "webhook")
+	WebhookAge    = set("webhook_behind_seconds", "Age of the oldest event that a webhook has not got yet.",
+		"webhook")
+	WebhookDead = set("webhook_dead_letters", "Events that were given up, kept for a call to send them again.",
+		"webhook")
+	WebhookOff = set("webhook_off", "1 after a webhook has answered 410 and gets no events, else 0.", "webhook")
+
 	WorkerStarts = perSlot("worker_starts_total", "Starts of a worker, also after SIGHUP.", "counter",
 		func(m *Memory, slot int) int64 { return int64(m.Counters(slot).Starts.Value()) })
 	WorkersRunning = gauge("workers", "Worker processes that run.", readRunning)

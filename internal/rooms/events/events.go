@@ -1,43 +1,56 @@
-// Package events tells other programs what happens to orders and to the sale: it posts the events that the
-// scripts of the sale have written to receivers, signed as Standard Webhooks 1.0 wants it, at least once, and
-// in order for each order. The truth is the stream in Redis; no order waits for a receiver. One server at a
-// time does the work for a receiver and a stream.
+// Package events tells other programs what happens to orders and to the sale. The scripts of the sale have
+// written the events to streams in Redis, and these are the truth: no order waits for anybody who reads
+// them.
+//
+// A Reader reads them for GET /events. A Sender posts them to receivers, signed as Standard Webhooks 1.0
+// wants it: each event at least once, and those of one order in order. One server at a time does the work
+// for a receiver and a stream. Webhooks shows operators how the receivers do.
 package events
 
 import (
 	"context"
 	_ "embed" // the script
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
 
 	"flashsale/internal/background"
+	"flashsale/internal/logpace"
 	"flashsale/internal/webhook"
-	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
 
 const (
 	leaseLife  = 10 * time.Second
 	leaseEvery = 3 * time.Second
+	trimEvery  = time.Minute
+	endedKept  = 4 * 24 * time.Hour // of the streams of a sale that has ended
+	redialling = 50 * time.Millisecond
 )
 
 var (
 	//go:embed lease.lua
 	leaseLua    string
 	leaseScript = pipeline.NewScript(leaseLua)
+
+	scripts = []*pipeline.Script{leaseScript, trimScript}
 )
 
-// Config of the deliveries.
+// fieldsMax is the most fields of a hash of this room.
+const fieldsMax = 2 * (laterMost + batch + 10)
+
+// Config of a Sender.
 type Config struct {
-	Redis     redisx.Config
-	Sale      string
-	Server    string // another one for each process
+	Server    string // another one for each server
 	Receivers []Receiver
-	Private   bool          // receivers may have addresses that are not public
-	Look      time.Duration // between two looks for new events; 0 counts as 200 ms
-	Now       func() time.Time
-	Count     func(outcome Outcome) // nil for nothing
+	Private   bool // receivers may have addresses that are not public
+	Ended     bool // the sale has ended: Run returns when all is delivered
+	Count     func(receiver string, outcome Outcome, events int)
+
+	// The rest is for tests; zero values count as the constants.
+	Look time.Duration // between two looks for new events
+	Now  func() time.Time
 }
 
 // Outcome is how the delivery of an event has ended.
@@ -50,95 +63,132 @@ const (
 	Lost              // the stream was full before the event was delivered
 )
 
-func (c *Config) count(o Outcome) {
-	if c.Count != nil {
-		c.Count(o)
-	}
-}
-
-func (c *Config) delivered() { c.count(Delivered) }
-func (c *Config) dead()      { c.count(Dead) }
-func (c *Config) lost()      { c.count(Lost) }
-
-// Events delivers.
-type Events struct {
+// Sender delivers the events of a sale to receivers.
+type Sender struct {
 	cfg        Config
+	streams    *Streams
 	deliveries []*delivery
-	conns      []*pipeline.Conn
+	pace       logpace.Pace
 }
 
-// New makes Events. Errors: a receiver that cannot be used.
-func New(cfg Config) (*Events, error) {
+// NewSender makes a Sender. Errors: a receiver that cannot be used.
+func NewSender(s *Streams, cfg Config) (*Sender, error) {
 	if cfg.Look == 0 {
-		cfg.Look = 200 * time.Millisecond
+		cfg.Look = look
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	e := &Events{cfg: cfg}
-	for slice := range cfg.Redis.SliceCount() {
-		keys := cfg.Redis.KeysOf(cfg.Sale, slice)
-		conn := pipeline.New(cfg.Redis.Slice(slice), pipeline.Options{Scripts: []*pipeline.Script{leaseScript},
-			FieldsMax: 2 * (laterMost + 2), Outage: &pipeline.Outage{Effect: "events are delivered later"}})
-		e.conns = append(e.conns, conn)
-		streams := []Stream{{cfg.Sale, strconv.Itoa(slice), keys.Events}}
-		if slice == 0 {
-			streams = append(streams, Stream{cfg.Sale, logName, keys.Log})
+	if cfg.Count == nil {
+		cfg.Count = func(string, Outcome, int) {}
+	}
+	e := &Sender{cfg: cfg, streams: s}
+	for _, r := range cfg.Receivers {
+		hook, err := webhook.New(r.URL, cfg.Private, r.Secrets...)
+		if err != nil {
+			return nil, err
 		}
-		for _, r := range cfg.Receivers {
-			hook, err := webhook.New(r.URL, cfg.Private, r.Secrets...)
-			if err != nil {
-				return nil, err
-			}
-			for _, s := range streams {
-				e.deliveries = append(e.deliveries,
-					&delivery{cfg: &e.cfg, receiver: r, stream: s, hook: hook, redis: conn})
-			}
+		for _, of := range s.list {
+			e.deliveries = append(e.deliveries, &delivery{cfg: &e.cfg, receiver: r, stream: of, hook: hook})
 		}
 	}
 	return e, nil
 }
 
-// Run delivers until ctx ends, and returns nil then.
-func (e *Events) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	for _, conn := range e.conns {
-		running.Go(func() { _ = conn.Run(ctx) }) // nil
-	}
+// Run delivers until ctx ends, or until all events of a sale that has ended are delivered, and returns nil.
+// The Streams must run.
+func (e *Sender) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var delivering, trimming sync.WaitGroup
 	for _, d := range e.deliveries {
-		running.Go(func() { d.run(ctx) })
+		delivering.Go(func() { d.run(ctx) })
 	}
-	running.Wait()
+	if !e.cfg.Ended {
+		trimming.Go(func() { background.Every(ctx, trimEvery, func() { e.trim(ctx) }) })
+		delivering.Go(func() { <-ctx.Done() })
+	}
+	delivering.Wait()
+	stop()
+	trimming.Wait()
 	return nil
+}
+
+// trim cuts off what need not be kept.
+func (e *Sender) trim(ctx context.Context) {
+	for _, s := range e.streams.list {
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = s.trim(e.cfg.Receivers, keep, cap); err != nil && e.pace.Due(time.Now()) > 0 {
+				slog.Warn("old events are not cut off", "stream", s.key, "error", err)
+			}
+		}
+	}
+}
+
+// Expire makes Redis forget the streams of a sale that has ended, in some days.
+func (s *Streams) Expire(ctx context.Context, receivers []Receiver) error {
+	for !s.Up() {
+		if !background.Pause(ctx, redialling) {
+			return nil
+		}
+	}
+	seconds := strconv.Itoa(int(endedKept / time.Second))
+	return s.each(func(x *pipeline.Call, i int) {
+		of := s.list[i]
+		if of.name != logName {
+			x.Command(nil, "EXPIRE", of.key, seconds).Command(nil, "EXPIRE", of.cutKey(), seconds)
+		}
+		for _, r := range receivers {
+			x.Command(nil, "EXPIRE", of.placeKey(r.Name), seconds)
+			x.Command(nil, "EXPIRE", of.deadKey(r.Name), seconds)
+		}
+	})
 }
 
 // run delivers whenever this server has the lease.
 func (d *delivery) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if !d.lease() {
+	for ctx.Err() == nil && !d.over {
+		has, err := d.lease()
+		switch {
+		case err != nil: // the connection is not up yet, or it is lost
+			background.Pause(ctx, redialling)
+		case !has:
 			background.Pause(ctx, leaseEvery)
-			continue
+		default:
+			d.hold(ctx)
 		}
-		d.later = nil // another server may have gone on
-		held, stop := context.WithCancel(ctx)
-		var keeping sync.WaitGroup
-		keeping.Go(func() {
-			background.Every(held, leaseEvery, func() {
-				if !d.lease() {
-					stop()
-				}
-			})
-		})
-		background.Repeat(held, func() time.Duration { return d.step(held) })
-		stop()
-		keeping.Wait()
 	}
 }
 
+// hold delivers while this server has the lease.
+func (d *delivery) hold(ctx context.Context) {
+	d.loaded = false // another server may have gone on
+	held, stop := context.WithCancel(ctx)
+	defer stop()
+	var keeping sync.WaitGroup
+	keeping.Go(func() {
+		background.Every(held, leaseEvery, func() {
+			if has, err := d.lease(); err != nil || !has {
+				stop()
+			}
+		})
+	})
+	background.Repeat(held, func() time.Duration {
+		pause := d.step(held)
+		if d.over {
+			stop()
+		}
+		return pause
+	})
+	stop()
+	keeping.Wait()
+}
+
 // lease takes or keeps the lease.
-func (d *delivery) lease() bool {
+func (d *delivery) lease() (bool, error) {
 	var has int64
-	x := leaseScript.Call(&has, []string{d.key() + ":lease"}, d.cfg.Server,
-		strconv.FormatInt(leaseLife.Milliseconds(), 10))
-	return d.redis.Do(x) == nil && has == 1
+	err := d.stream.redis.Do(leaseScript.Call(&has, []string{d.stream.leaseKey(d.receiver.Name)}, d.cfg.Server,
+		strconv.FormatInt(leaseLife.Milliseconds(), 10)))
+	return has == 1, err
 }

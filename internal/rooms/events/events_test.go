@@ -1,147 +1,15 @@
 package events
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
 	"flashsale/internal/testkit"
-	"flashsale/redisx"
-	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 )
-
-const (
-	secret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	newSecret = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0LCBsb25nIGVub3VnaA=="
-	sale      = "testsale"
-)
-
-// site is a receiver.
-type site struct {
-	*httptest.Server
-	testing.TB
-	mu     sync.Mutex
-	answer func(order string, seq int) int // status; nil: 200
-	got    []string                        // "order seq type" of what was taken
-	tries  int
-	ids    map[string]int
-}
-
-func newSite(t *testing.T) *site {
-	s := &site{TB: t, ids: map[string]int{}}
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	for _, one := range []string{secret, newSecret} { // both sign while one replaces the other
-		key, err := webhooks.NewWebhook(one)
-		testkit.Must(s, err)
-		if err := key.VerifyIgnoringTimestamp(body, r.Header); err != nil {
-			s.Errorf("%v", err)
-		}
-	}
-	var e struct {
-		Type string
-		Data struct {
-			Order string `json:"order_id"`
-			Seq   int
-		}
-	}
-	testkit.Must(s, json.Unmarshal(body, &e))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tries++
-	status := http.StatusOK
-	if s.answer != nil {
-		status = s.answer(e.Data.Order, e.Data.Seq)
-	}
-	if status == http.StatusOK {
-		s.got = append(s.got, fmt.Sprintf("%s %d %s", strings.TrimPrefix(e.Data.Order, sale+"-"), e.Data.Seq, e.Type))
-		s.ids[r.Header.Get("webhook-id")]++
-	}
-	w.WriteHeader(status)
-}
-
-func (s *site) set(answer func(string, int) int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answer = answer
-}
-
-// of returns what was taken of an order.
-func (s *site) of(order string) (list []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, text := range s.got {
-		if rest, found := strings.CutPrefix(text, order+" "); found {
-			list = append(list, rest)
-		}
-	}
-	return list
-}
-
-// stand delivers to a site, with a clock that the test moves.
-type stand struct {
-	*testing.T
-	cfg    Config
-	server *redistest.Server
-	mu     sync.Mutex
-	now    time.Time
-}
-
-func newStand(t *testing.T, s *site, types ...string) *stand {
-	server := redistest.Start(t)
-	d := &stand{T: t, server: server, now: time.Now()}
-	d.cfg = Config{Sale: sale, Server: "a", Private: true, Look: time.Millisecond, Now: d.clock,
-		Redis:     redisx.Config{Config: pipeline.Config{Network: "unix", Address: server.Socket, Timeout: testkit.Patience}},
-		Receivers: []Receiver{{"shop", s.URL, []string{newSecret, secret}, types}}}
-	return d
-}
-
-func (d *stand) clock() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now
-}
-
-func (d *stand) pass(t time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.now = d.now.Add(t)
-}
-
-func (d *stand) deliver() {
-	d.Helper()
-	e, err := New(d.cfg)
-	testkit.Must(d, err)
-	testkit.Background(d, e.Run)
-}
-
-func (d *stand) raw(receiver any, words ...string) {
-	d.Helper()
-	redistest.Command(d, "unix", d.server.Socket, receiver, words...)
-}
-
-// tell adds events of users' first orders.
-func (d *stand) tell(seq int, what string, users ...int) {
-	for _, user := range users {
-		d.raw(nil, "XADD", "events_"+sale, "*", "user", fmt.Sprint(user), "number", "0", "seq", fmt.Sprint(seq),
-			"what", what, "items", "1:2,", "reason", "expired")
-	}
-}
 
 // One order whose events fail does not hold up the others, and keeps its own order.
 func TestOrderIsKept(t *testing.T) {
@@ -162,7 +30,8 @@ func TestOrderIsKept(t *testing.T) {
 	s.set(nil)
 	d.pass(time.Hour)
 	testkit.Until(t, "the order that failed", func() bool { return len(s.of("2")) == 3 })
-	if got, want := s.of("2"), []string{"1 order.held", "2 order.paying", "3 order.paid"}; !slices.Equal(got, want) {
+	want := []string{"1 order.held", "2 order.paying", "3 order.paid"}
+	if got := s.of("2"); !slices.Equal(got, want) {
 		t.Errorf("order %v, want %v", got, want)
 	}
 	for id, times := range s.ids {
@@ -183,7 +52,7 @@ func TestReceiverWasAway(t *testing.T) {
 	}
 	d.tell(1, "held", users...)
 	d.deliver()
-	testkit.Until(t, "tries", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.tries > inFlight })
+	testkit.Until(t, "tries", func() bool { return s.tried() > inFlight })
 	d.tell(2, "released", users...)
 	s.set(nil)
 	testkit.Until(t, "all events", func() bool {
@@ -206,8 +75,8 @@ func TestGoneAndFilter(t *testing.T) {
 	d := newStand(t, s, "order.paid", "stock.")
 	d.tell(1, "held", 2)
 	d.tell(2, "paid", 2)
-	d.raw(nil, "XADD", "log_"+sale, "*", "by", "root", "what", "stock", "food", "1", "add", "5", "before", "1", "after",
-		"6")
+	d.raw(nil, "XADD", "log_"+sale, "*", "by", "root", "what", "stock", "food", "1", "add", "5",
+		"before", "1", "after", "6")
 	d.deliver()
 	testkit.Until(t, "the two wanted", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.got) == 2 })
 	if got := s.of("2"); !slices.Equal(got, []string{"2 order.paid"}) {
@@ -217,7 +86,199 @@ func TestGoneAndFilter(t *testing.T) {
 	d.tell(3, "paid", 2)
 	testkit.Until(t, "off", func() bool {
 		var off string
-		d.raw(&off, "HGET", "events_"+sale+":shop", "off")
-		return off == "410"
+		d.raw(&off, "HGET", "events_"+sale+":to:shop", "off")
+		return off != ""
 	})
+}
+
+// A receiver that asks for time gets nothing before, and a redirect is a failure: the signature is for the
+// owner of this URL.
+func TestRetryAfter(t *testing.T) {
+	s := newSite(t)
+	s.header = http.Header{"Retry-After": {"3600"}, "Location": {s.URL + "/elsewhere"}}
+	s.set(always(http.StatusFound))
+	d := newStand(t, s)
+	d.tell(1, "held", 2)
+	d.deliver()
+	testkit.Until(t, "a try", func() bool { return s.tried() == 1 })
+	s.set(nil)
+	d.tell(1, "held", 3)
+	d.pass(time.Minute)
+	testkit.Until(t, "the place", func() bool { return d.state().Behind == 2 })
+	if n := s.tried(); n != 1 {
+		t.Errorf("%d tries within the time that the receiver has asked for", n)
+	}
+	d.pass(time.Hour)
+	testkit.Until(t, "both", func() bool { return len(s.of("2"))+len(s.of("3")) == 2 })
+	state := d.state()
+	if state.Behind != 0 || !state.Oldest.IsZero() || state.Host != s.Listener.Addr().String() {
+		t.Errorf("%+v", state)
+	}
+}
+
+// An event that nobody takes for three days is a dead letter, and the next event of its order goes on. An
+// operator sends it again.
+func TestDeadLetter(t *testing.T) {
+	s := newSite(t)
+	s.set(func(_ string, seq int) int {
+		if seq == 1 {
+			return http.StatusInternalServerError
+		}
+		return http.StatusOK
+	})
+	d := newStand(t, s)
+	d.tell(1, "held", 2)
+	d.tell(2, "paid", 2)
+	d.deliver()
+	testkit.Until(t, "a dead letter", func() bool { d.pass(time.Hour); return d.state().Dead == 1 })
+	testkit.Until(t, "the next event", func() bool { return len(s.of("2")) == 1 })
+	w := NewWebhooks(d.streams(), d.cfg.Receivers, true)
+	letters, err := w.Dead("shop")
+	testkit.Must(t, err)
+	id := eventID(t, letters[0])
+	if _, err := w.Dead("other"); !errors.Is(err, ErrNoWebhook) {
+		t.Errorf("another webhook: %v", err)
+	}
+	if err := w.Resend(t.Context(), "shop", id); !errors.Is(err, ErrRefused) {
+		t.Errorf("to a receiver that refuses it: %v", err)
+	}
+	s.set(nil)
+	testkit.Must(t, w.Resend(t.Context(), "shop", id))
+	if err := w.Resend(t.Context(), "shop", id); !errors.Is(err, ErrNoLetter) {
+		t.Errorf("once more: %v", err)
+	}
+	if got := s.of("2"); !slices.Equal(got, []string{"2 order.paid", "1 order.held"}) {
+		t.Errorf("got %v", got)
+	}
+	if d.counts != [3]int{Delivered: 1, Dead: 1} {
+		t.Errorf("counted %v", d.counts)
+	}
+}
+
+// After a 410 events wait until an operator switches the receiver on.
+func TestSwitchedOn(t *testing.T) {
+	s := newSite(t)
+	s.set(always(http.StatusGone))
+	d := newStand(t, s)
+	d.tell(1, "held", 2)
+	d.deliver()
+	testkit.Until(t, "off", func() bool { return d.state().Off })
+	s.set(nil)
+	d.tell(2, "paid", 2)
+	testkit.Must(t, NewWebhooks(d.streams(), d.cfg.Receivers, true).SwitchOn("shop"))
+	testkit.Until(t, "all events", func() bool { return len(s.of("2")) == 2 })
+}
+
+// A server that is killed leaves its lease; another one goes on where it was, or some events before.
+func TestAnotherServerGoesOn(t *testing.T) {
+	s := newSite(t)
+	d := newStand(t, s)
+	d.tell(1, "held", 2, 3, 4)
+	stop := d.deliver()
+	testkit.Until(t, "three events", func() bool { return d.state().Behind == 0 && len(s.ids) == 3 })
+	stop()
+	d.cfg.Server = "b"
+	d.deliver()
+	d.tell(2, "paid", 2, 3, 4)
+	d.raw(nil, "DEL", "events_"+sale+":to:shop:lease") // its time is over
+	testkit.Until(t, "all events", func() bool { return d.state().Behind == 0 })
+	for _, user := range []string{"2", "3", "4"} {
+		if got := s.of(user); !slices.Equal(got, []string{"1 order.held", "2 order.paid"}) {
+			t.Errorf("order %s: %v", user, got)
+		}
+	}
+}
+
+// A receiver with an address that is not public gets nothing, unless that is allowed.
+func TestPrivateAddress(t *testing.T) {
+	s := newSite(t)
+	d := newStand(t, s)
+	d.cfg.Private = false
+	d.tell(1, "held", 2)
+	d.deliver()
+	testkit.Until(t, "a failure", func() bool {
+		var tries string
+		d.raw(&tries, "HLEN", "events_"+sale+":to:shop")
+		return tries == "4" // cursor, passed, from, and the event that is tried again
+	})
+	if n := s.tried(); n != 0 {
+		t.Errorf("%d posts to a private address", n)
+	}
+}
+
+// The stream of a sale that has ended is delivered to its end.
+func TestEndedSale(t *testing.T) {
+	s := newSite(t)
+	d := newStand(t, s)
+	d.tell(1, "held", 2, 3)
+	streams := d.streams()
+	d.cfg.Ended = true
+	e, err := NewSender(streams, d.cfg)
+	testkit.Must(t, err)
+	testkit.Must(t, e.Run(t.Context()))
+	if len(s.ids) != 2 {
+		t.Errorf("%d events, want 2", len(s.ids))
+	}
+	testkit.Must(t, streams.Expire(t.Context(), d.cfg.Receivers))
+	var ttl string
+	if d.raw(&ttl, "TTL", "events_"+sale); ttl == "-1" {
+		t.Error("the stream stays for ever")
+	}
+}
+
+// Old events that all have are cut off, others only over the cap: these are lost.
+func TestTrim(t *testing.T) {
+	s := newSite(t)
+	d := newStand(t, s)
+	stream := d.streams().list[1]
+	trim := func(keep time.Duration, cap, want int) {
+		t.Helper()
+		for more := true; more; {
+			var err error
+			more, err = stream.trim(d.cfg.Receivers, keep, cap)
+			testkit.Must(t, err)
+		}
+		var left string
+		if d.raw(&left, "XLEN", "events_"+sale); left != fmt.Sprint(want) {
+			t.Errorf("%s events are left, want %d", left, want)
+		}
+	}
+	users := make([]int, 2*trimPage)
+	for i := range users {
+		users[i] = i + 2
+	}
+	d.tell(1, "held", users...)
+	trim(-time.Hour, 1_000_000, len(users)) // nobody has them
+	stop := d.deliver()
+	testkit.Until(t, "all", func() bool { return d.state().Behind == 0 })
+	stop()
+	trim(time.Hour, 1_000_000, len(users)) // young
+	trim(-time.Hour, 1_000_000, 0)
+	d.tell(2, "paid", users[:5]...)
+	trim(time.Hour, 2, 2)
+	if state := d.state(); state.Behind != 2 {
+		t.Errorf("%d events behind, want 2", state.Behind)
+	}
+	d.deliver()
+	testkit.Until(t, "the rest", func() bool { return d.state().Behind == 0 })
+	if want := [3]int{Delivered: len(users) + 2, Lost: 3}; d.counts != want {
+		t.Errorf("counted %v, want %v", d.counts, want)
+	}
+}
+
+// BenchmarkCatchUp delivers 100,000 events to a receiver that was away.
+func BenchmarkCatchUp(b *testing.B) {
+	const events, orders = 100_000, 25_000
+	s := newSite(b)
+	d := newStand(b, s)
+	for seq := 1; seq <= events/orders; seq++ {
+		redisFill(b, d, seq, orders)
+	}
+	for b.Loop() {
+		d.raw(nil, "DEL", "events_"+sale+":to:shop", "events_"+sale+":to:shop:lease")
+		stop := d.deliver()
+		testkit.Until(b, "all events", func() bool { return d.state().Behind == 0 })
+		stop()
+	}
+	b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "events/s")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -26,8 +27,8 @@ type Receiver struct {
 
 var header = []string{"name", "url", "secrets", "events"}
 
-// ReadReceivers reads the file of webhooks: CSV with the header name,url,secrets,events. Several secrets, and
-// several types of events, have spaces between them. The error names the line.
+// ReadReceivers reads the file of webhooks: CSV with the header name,url,secrets,events. Several secrets,
+// and several types of events, have spaces between them. The error names the line.
 func ReadReceivers(r io.Reader) (list []Receiver, err error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = len(header)
@@ -70,6 +71,14 @@ func (r *Receiver) check(before []Receiver) error {
 	}
 	_, err := webhook.New(r.URL, true, r.Secrets...)
 	return err
+}
+
+func (r *Receiver) host() string {
+	u, err := url.Parse(r.URL)
+	if err != nil { // check has parsed it
+		return ""
+	}
+	return u.Host
 }
 
 // matches reports whether a type is the wanted one, or begins with it where that ends with a dot.

@@ -87,10 +87,10 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	}
 	defer leave()
 	book := book{sale: cfg.Sale, prices: cfg.Prices}
-	placed := map[uint32]entry{}
-	err = book.scan(ctx, sale, func(entries []entry) error {
+	placed := map[string]entry{}
+	err = book.scan(ctx, cfg.Redis, sale, func(entries []entry) error {
 		for _, e := range entries {
-			placed[e.user] = e
+			placed[e.id] = e
 		}
 		return nil
 	})
@@ -103,9 +103,10 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		return nil, fmt.Errorf("cannot read the stream of orders: %w", err)
 	}
 	a := &Audit{Title: "sale " + cfg.Sale, What: "orders", InRedis: len(placed)}
-	err = cfg.Database.read(ctx, cfg.Sale, func(row entry) error {
+	c := comparison{a, book, cfg.Redis, sale, placed, onTheWay}
+	err = cfg.Database.read(ctx, cfg.Sale, cfg.Redis.Hold > 0, func(row entry) error {
 		a.Rows++
-		return a.compare(book, sale, placed, row)
+		return c.compare(ctx, row)
 	})
 	if err != nil {
 		return nil, err
@@ -122,44 +123,85 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, user := range slices.Sorted(maps.Keys(placed)) {
-		if onTheWay[user] {
+	for _, id := range slices.Sorted(maps.Keys(placed)) {
+		if onTheWay[placed[id].user] {
 			a.OnTheWay++
 		} else {
-			a.found(&a.Missing, "missing: order %s", placed[user].id)
+			a.found(&a.Missing, "missing: order %s", id)
 		}
 	}
 	return a, nil
 }
 
+// comparison is a comparison that goes on.
+type comparison struct {
+	*Audit
+	book     book
+	redis    redisx.Config
+	sale     *redisx.Sale
+	placed   map[string]entry // by id: orders in Redis without a row yet
+	onTheWay map[uint32]bool  // users
+}
+
 // compare judges a row and removes its order from placed.
-func (a *Audit) compare(book book, sale *redisx.Sale, placed map[uint32]entry, row entry) error {
-	want, known := placed[row.user]
-	if !known {
-		order, err := sale.Order(row.user)
+func (c *comparison) compare(ctx context.Context, row entry) error {
+	want, known := c.placed[row.id]
+	if known = known && want.user == row.user; !known {
+		now, err := c.now(ctx, row)
 		if err != nil {
 			return err
 		}
-		if len(order.Items) == 0 {
-			a.found(&a.Extra, "extra: order %s of user %d", row.id, row.user)
+		switch {
+		case now.id == "":
+			c.found(&c.Extra, "extra: order %s of user %d", row.id, row.user)
+			return nil
+		case row.id != now.id: // a second row of the user, or one with the user of another
+			c.found(&c.Extra, "extra: order %s of user %d, whose order is %s", row.id, row.user, now.id)
 			return nil
 		}
-		want = book.entry(order)
+		want = now
+		c.InRedis++ // placed after Redis was read
 	}
-	if row.id != want.id { // a second row of the user, or one with the user of another
-		a.found(&a.Extra, "extra: order %s of user %d, whose order is %s", row.id, row.user, want.id)
+	delete(c.placed, row.id)
+	if row.hold.Events > want.hold.Events { // it has changed after Redis was read
+		now, err := c.now(ctx, row)
+		if err != nil || row.hold.Events < now.hold.Events {
+			return err
+		}
+		want = now
+	}
+	if row.hold.Events < want.hold.Events && c.onTheWay[row.user] {
+		c.OnTheWay++
 		return nil
 	}
-	if !known {
-		a.InRedis++ // placed after Redis was read
-	}
-	delete(placed, row.user)
 	slices.SortFunc(want.items, func(x, y redisx.Item) int { return int(x.Food - y.Food) })
 	if row.total != want.total || !slices.Equal(row.items, want.items) {
-		a.found(&a.Different, "different: order %s has %v, total %d; in the database %v, total %d",
+		c.found(&c.Different, "different: order %s has %v, total %d; in the database %v, total %d",
 			row.id, want.items, want.total, row.items, row.total)
+	} else if row.hold.State != want.hold.State || row.hold.Events != want.hold.Events {
+		c.found(&c.Different, "different: order %s is %s after %d events; in the database %s after %d",
+			row.id, want.hold.State, want.hold.Events, row.hold.State, row.hold.Events)
 	}
 	return nil
+}
+
+// now reads the order of a row from Redis: of a held order that one, else that of its user. The id is "" if
+// there is none.
+func (c *comparison) now(ctx context.Context, row entry) (entry, error) {
+	if c.redis.Hold > 0 {
+		orders, err := orderstream.Find(ctx, c.redis, row.id, len(c.book.prices))
+		for _, order := range orders {
+			if e := c.book.entry(order); e.id == row.id && e.user == row.user {
+				return e, err
+			}
+		}
+		return entry{}, err
+	}
+	order, err := c.sale.Order(row.user)
+	if err != nil || len(order.Items) == 0 {
+		return entry{}, err
+	}
+	return c.book.entry(order), nil
 }
 
 // orphans calls visit with the id of every order that has items in the database and is not there itself.
@@ -173,12 +215,20 @@ func (d *Database) orphans(ctx context.Context, sale string, visit func(id strin
 	}, []any{&id}, query, sale+"-%")
 }
 
-// read calls visit with every order of the sale in the database, its items by food.
-func (d *Database) read(ctx context.Context, sale string, visit func(entry) error) error {
-	const query = "SELECT o.id, o.user_id, o.total, i.food_id, i.`count` FROM orders o " +
-		"LEFT JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ? ORDER BY o.id, i.food_id"
+// read calls visit with every order of the sale in the database, its items by food; of held orders with
+// their states.
+func (d *Database) read(ctx context.Context, sale string, held bool, visit func(entry) error) error {
+	query := "SELECT o.id, o.user_id, o.total, i.food_id, i.`count`, %s FROM orders o " +
+		"LEFT JOIN order_items i ON i.order_id = o.id %s WHERE o.id LIKE ? ORDER BY o.id, i.food_id"
+	if held {
+		query = fmt.Sprintf(query, "COALESCE(s.state, ''), COALESCE(s.events, 0)",
+			"LEFT JOIN order_states s ON s.order_id = o.id")
+	} else {
+		query = fmt.Sprintf(query, "'', 0", "")
+	}
 	var row, last entry
 	var food, count sql.NullInt64
+	into := []any{&row.id, &row.user, &row.total, &food, &count, &row.hold.State, &row.hold.Events}
 	err := d.each(ctx, "orders", func() (err error) {
 		if row.id != last.id {
 			if last.id != "" {
@@ -190,7 +240,7 @@ func (d *Database) read(ctx context.Context, sale string, visit func(entry) erro
 			last.items = append(last.items, redisx.Item{Food: food.Int64, Count: count.Int64})
 		}
 		return err
-	}, []any{&row.id, &row.user, &row.total, &food, &count}, query, sale+"-%")
+	}, into, query, sale+"-%")
 	if err != nil || last.id == "" {
 		return err
 	}

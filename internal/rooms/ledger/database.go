@@ -118,16 +118,20 @@ func NewDatabase(dsn string) (*Database, error) {
 	return &Database{name: "MySQL " + cfg.DBName + "@" + cfg.Addr, db: db, schema: orderSchema}, nil
 }
 
-// Open returns the database with its tables, nil where dsn is "". A database that cannot take orders
+// Open returns the database with its tables, nil where dsn is ""; held, where orders are held until they are
+// paid. A database that cannot take orders
 // until something is changed is refused with ErrMisconfigured. One that is away now is only logged: the
 // sale can go on without it.
-func Open(ctx context.Context, dsn string) (*Database, error) {
+func Open(ctx context.Context, dsn string, held bool) (*Database, error) {
 	if dsn == "" {
 		return nil, nil
 	}
 	d, err := NewDatabase(dsn)
 	if err != nil {
 		return nil, err
+	}
+	if held {
+		d.holding()
 	}
 	return d, d.open(ctx)
 }
@@ -202,9 +206,16 @@ func (d *Database) probe(ctx context.Context) error {
 	return nil
 }
 
-// write puts entries into the tables in one transaction. An entry that is there already stays as it is.
-// After an error the outcome is unknown: write the entries again.
+// write puts entries into the tables in one transaction. An entry that is there already stays as it is,
+// unless it is a held order that has changed since. After an error the outcome is unknown: write the
+// entries again.
 func (d *Database) write(ctx context.Context, entries []entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	if entries[0].hold.State != "" {
+		return d.writeStates(ctx, entries)
+	}
 	var orders, items []any
 	for _, e := range entries {
 		orders = append(orders, e.id, e.user, e.total, e.placed)

@@ -34,10 +34,20 @@ func openShop(t *testing.T, at pipeline.Config, server *launch.MariaDB, name str
 	return openSlices(t, at, 0, server, name)
 }
 
+// openHeld is openShop with orders that are held until they are paid.
+func openHeld(t *testing.T, at pipeline.Config, server *launch.MariaDB, name string) *shop {
+	t.Helper()
+	return openSale(t, redisx.Config{Config: at, CartTTL: time.Hour, Hold: time.Hour}, server, name)
+}
+
 // openSlices is openShop with a number of slices.
 func openSlices(t *testing.T, at pipeline.Config, slices int, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	redis := redisx.Config{Config: at, CartTTL: time.Hour, Slices: slices}
+	return openSale(t, redisx.Config{Config: at, CartTTL: time.Hour, Slices: slices}, server, name)
+}
+
+func openSale(t *testing.T, redis redisx.Config, server *launch.MariaDB, name string) *shop {
+	t.Helper()
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	testkit.Must(t, err)
@@ -60,6 +70,9 @@ func (s *shop) database(t *testing.T) *Database {
 	t.Helper()
 	db, err := NewDatabase(s.dsn)
 	testkit.Must(t, err)
+	if s.redis.Hold > 0 {
+		db.holding()
+	}
 	t.Cleanup(func() { db.Close() })
 	return db
 }

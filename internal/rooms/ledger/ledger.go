@@ -182,7 +182,7 @@ func (l *Ledger) fill(ctx context.Context, stream *orderstream.Stream) error {
 	}
 	defer leave()
 	count := 0
-	err = l.book.scan(ctx, sale, func(entries []entry) error {
+	err = l.book.scan(ctx, l.cfg.Redis, sale, func(entries []entry) error {
 		count += len(entries)
 		return l.cfg.Database.write(ctx, entries)
 	})
@@ -239,6 +239,12 @@ func (l *Ledger) move(ctx context.Context, stream *orderstream.Stream, orders []
 	if len(orders) == 0 {
 		return nil
 	}
+	if l.cfg.Redis.Hold > 0 {
+		if err := l.writeHeld(ctx, stream, orders); err != nil {
+			return err
+		}
+		return stream.Done(orders)
+	}
 	entries := make([]entry, len(orders))
 	for i, order := range orders {
 		entries[i] = l.book.entry(order.Order)
@@ -247,6 +253,18 @@ func (l *Ledger) move(ctx context.Context, stream *orderstream.Stream, orders []
 		return err
 	}
 	return stream.Done(orders)
+}
+
+// writeHeld writes what held orders are now: a batch may have one several times, and servers may write
+// theirs in any order.
+func (l *Ledger) writeHeld(
+	ctx context.Context, stream *orderstream.Stream, orders []orderstream.Order,
+) error {
+	now, err := stream.Now(orders)
+	if err != nil {
+		return err
+	}
+	return l.book.inBatches(now, func(entries []entry) error { return l.cfg.Database.write(ctx, entries) })
 }
 
 // watch logs how far the database is behind, one line in behindEvery at most.

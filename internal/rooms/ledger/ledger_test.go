@@ -37,6 +37,8 @@ func TestLedger(t *testing.T) {
 		{"existing tables", testExistingTables},
 		{"audit", testAudit},
 		{"audit while orders are placed", testAuditUnderLoad},
+		{"states", testStates},
+		{"states under load", testStatesUnderLoad},
 		{"messages", testMessages},
 		{"audit of messages", testAuditMessages},
 	} {

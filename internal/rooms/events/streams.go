@@ -1,0 +1,76 @@
+package events
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// Streams are the streams of events of a sale, and the connections to them.
+type Streams struct {
+	sale  string
+	list  []*stream
+	conns []*pipeline.Conn
+}
+
+// stream is a stream of events of a sale: of the orders of a slice, or the log of the sale.
+type stream struct {
+	sale  string
+	name  string // in the ids of events: "0", "1", ... for slices, "log"
+	key   string
+	redis *pipeline.Conn
+}
+
+const logName = "log"
+
+// Join makes the Streams of a sale. Their calls are answered only while Run runs.
+func Join(cfg redisx.Config, sale string) *Streams {
+	s := &Streams{sale: sale}
+	byAddress := map[string]*pipeline.Conn{}
+	for slice := range cfg.SliceCount() {
+		redis, keys := cfg.Slice(slice), cfg.KeysOf(sale, slice)
+		name := redis.Address + " " + strconv.Itoa(redis.Slot)
+		conn := byAddress[name]
+		if conn == nil {
+			conn = pipeline.New(redis, pipeline.Options{Scripts: scripts, FieldsMax: fieldsMax,
+				Fence:  keys.Fence,
+				Outage: &pipeline.Outage{Effect: "events are told later"}})
+			byAddress[name] = conn
+			s.conns = append(s.conns, conn)
+		}
+		if slice == 0 {
+			s.list = append(s.list, &stream{sale, logName, keys.Log, conn})
+		}
+		s.list = append(s.list, &stream{sale, strconv.Itoa(slice), keys.Events, conn})
+	}
+	return s
+}
+
+// Run keeps the connections until ctx ends, and returns nil then.
+func (s *Streams) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, conn := range s.conns {
+		running.Go(func() { _ = conn.Run(ctx) }) // nil
+	}
+	running.Wait()
+	return nil
+}
+
+// Up reports whether every Redis with a stream is connected.
+func (s *Streams) Up() bool {
+	for _, conn := range s.conns {
+		if !conn.Up() {
+			return false
+		}
+	}
+	return true
+}
+
+// Beside the stream, with its hash tag in the key:
+func (s *stream) cutKey() string                  { return s.key + ":cut" }
+func (s *stream) placeKey(receiver string) string { return s.key + ":to:" + receiver }
+func (s *stream) deadKey(receiver string) string  { return s.placeKey(receiver) + ":dead" }
+func (s *stream) leaseKey(receiver string) string { return s.placeKey(receiver) + ":lease" }
