@@ -14,8 +14,9 @@ import "strconv"
 //	                       others
 //	stock_<sale>   hash    food id -> pieces left; "+" food id ->       for ever    new_sale.lua, order.lua,
 //	                       pieces restocked; "!" food id -> sold                    restock.lua,
-//	                       out since (Unix ms); sold_out -> how many                sold_out.lua
-//	                       foods are; orders -> how many were
+//	                       out since (Unix ms); "~" food id ->                      sold_out.lua,
+//	                       pieces of held orders; sold_out -> how                   order_held.lua,
+//	                       many foods are; orders -> how many were                  held/rules.lua
 //	                       placed; note
 //	gate_<sale>    string  closes_at, "" for none; it is there while    closes_at   states.lua, order.lua
 //	                       the sale is open
@@ -30,16 +31,19 @@ import "strconv"
 //	                       feed, when it was placed (Unix ms)
 //	orders_<sale>  stream  user, items of each order that is not in     for ever    order.lua, orderstream
 //	                       the ledger yet; only where one is kept
-//	holds_<sale>   zset    user -> when the hold of the order ends; these   for ever    order_held.lua,
-//	                       four only with held orders                                   held/rules.lua
-//	released_<sale> hash   "user-number" -> an order that was released;    for ever    held/rules.lua
-//	                       user -> how many orders the user has had
-//	payments_<sale> hash   id -> user, number, amount, state               for ever    held/rules.lua
-//	refunds_<sale> zset    payments to give back -> since when; done:      for ever    held/rules.lua
+//	holds_<sale>   zset    user -> when the hold of the order ends;     for ever    order_held.lua,
+//	                       this and the next five only with -hold                   held/rules.lua
+//	released_<sale>
+//	               hash    "user-number" -> an order that was           for ever    held/rules.lua
+//	                       released; user -> how many orders the user
+//	                       has had
+//	payments_<sale>
+//	               hash    id -> user, number, amount, state            for ever    held/rules.lua
+//	refunds_<sale> zset    payments to give back -> since when; done:   for ever    held/rules.lua
 //	                       below 0
-//	events_<sale>  stream  what happened to orders, see event.lua          for ever    event.lua
+//	events_<sale>  stream  what happened to orders, see event.lua       for ever    event.lua
 //	event_<sale>_<id>
-//	               string  empty: this event of the provider is noted      3 days      held/paid.lua
+//	               string  empty: this event of the provider is noted   3 days      held/paid.lua
 //	fence          string  empty; written with -ack replica or disk     for ever    pipeline/ack.go
 //	restock_<sale>_<key>
 //	               string  "food:add:left": what a restock under that  a day       restock.lua

@@ -33,7 +33,8 @@ func TestHolds(t *testing.T) {
 	testkit.Must(t, err)
 	id, err := buyer.Order(cart)
 	testkit.Must(t, err)
-	if text := saleDone(t, args, "orders"); !strings.Contains(text, id) || !strings.Contains(text, "  held 20") {
+	text = saleDone(t, args, "orders")
+	if !strings.Contains(text, id) || !strings.Contains(text, "  held 20") {
 		t.Errorf("flashsale sale orders: %s", text)
 	}
 	saleDone(t, args, "close")
