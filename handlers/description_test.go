@@ -92,7 +92,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
 		Holds(new(held.Orders)), Corrections(new(held.Orders)), Payments(new(payments.Payments)),
 		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
-		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
+		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})), OIDC(nil),
 	} {
 		table = append(table, join(s.Server)...)
 	}

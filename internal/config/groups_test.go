@@ -174,7 +174,8 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// A provider of payments needs held orders, a key and secrets; Stripe needs half an hour and a page to return to.
+// A provider of payments needs held orders, a key and secrets; Stripe needs half an hour and a page to
+// return to.
 func TestPayments(t *testing.T) {
 	clearEnvironment(t)
 	const url = "-payment https://pay.example/x -hold 30m "
@@ -186,7 +187,8 @@ func TestPayments(t *testing.T) {
 		{"-hold 1h -payment stripe+", `-payment is "stripe+"; it must be stripe or an http or https URL`},
 		{"-hold 1h -payment stripe", "-payment needs -payment-return (PAYMENT_RETURN), an http or https URL"},
 		{"-hold 29m" + stripe, "-hold is 29m0s; with Stripe it must be at least 30m0s"},
-		{"-hold 1h -payment-session 29m" + stripe, "-payment-session is 29m0s; Stripe gives a buyer at least 30m0s"},
+		{"-hold 1h -payment-session 29m" + stripe,
+			"-payment-session is 29m0s; Stripe gives a buyer at least 30m0s"},
 		{"-hold 1h -payment-session 25h" + stripe, "-payment-session is 25h0m0s; it must be from 1m0s to 24h0m0s"},
 	} {
 		if _, err := Parse(strings.Fields(test.args), io.Discard); err == nil || err.Error() != test.want {

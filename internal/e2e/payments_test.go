@@ -274,8 +274,8 @@ func TestPaymentsUnderFaults(t *testing.T) {
 	}
 }
 
-// Money that comes once the next sale was opened is due to be given back, once, and listed under its sale. An
-// order that there is not is told again; one of no sale is not.
+// Money that comes once the next sale was opened is due to be given back, once, and listed under its sale.
+// An order that there is not is told again; one of no sale is not.
 func TestPaymentsAfterTheSale(t *testing.T) {
 	t.Parallel()
 	s, _ := servePaying(t, provider.Config{})

@@ -54,6 +54,7 @@ function leave() {
   byId("restock").reset();
   byId("next-sale").reset();
   setText(byId("next-fault"), "");
+  setText(byId("next-shown"), "");
   setText(byId("restock-shown"), "");
   setText(byId("times-fault"), "");
   showChanges([]);
@@ -257,7 +258,7 @@ async function setTimes(event) {
 }
 
 async function readLog() {
-  if (!api.may("operator")) {
+  if (!api.may("viewer")) {
     return;
   }
   const { signal } = ended;
