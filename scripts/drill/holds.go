@@ -31,10 +31,10 @@ var holdDrills = []drill{
 const (
 	holdTime      = "1h"                                     // -hold
 	paymentSecret = "whsec_ZHJpbGxzIHNpZ24gdGhlaXIgZXZlbnRz" // of the provider's events
-	heldFew       = 600
-	heldMany      = 100_000
-	firstHolder   = reserved // users of this drill; the load takes none of them
-	twice         = 0.05     // share of the events that are sent twice
+	heldFew       = 600                                      // without -holds
+	heldMax       = 150_000                                  // users that the load leaves
+	firstHolder   = reserved                                 // users of this drill; the load takes none of them
+	twice         = 0.05                                     // share of the events that are sent twice
 	holderMax     = 2 * time.Minute
 	noOrderUser   = 98 // a reserved user who never orders
 )
@@ -49,8 +49,8 @@ const (
 // holder is a buyer of a held order.
 type holder struct {
 	*client.Client
-	number int
-	order  string
+	number         int
+	order, payment string
 }
 
 // holding is a run of the drill.
@@ -62,7 +62,7 @@ type holding struct {
 
 // holdsEnd lets many buyers hold orders and ends them in all ways, while processes are killed.
 func holdsEnd(ctx context.Context, s *stack, dice *rand.Rand) error {
-	h := &holding{stack: s, holders: make([]*holder, s.times(heldFew, heldMany))}
+	h := &holding{stack: s, holders: make([]*holder, s.heldOrders)}
 	sale, err := s.redis.ask(ctx, "HGET", "sale", "id")
 	if err != nil {
 		return err
@@ -77,6 +77,9 @@ func holdsEnd(ctx context.Context, s *stack, dice *rand.Rand) error {
 	beside.Go(func() { broken <- h.kill(faults, killing) })
 	beside.Go(func() { h.send(faults, sending) })
 	err = inParallel(len(h.holders), func(i int) error { return h.buy(ctx, i) })
+	if err == nil {
+		err = inParallel(len(h.holders), func(i int) error { return h.payLate(ctx, i) })
+	}
 	stop()
 	beside.Wait()
 	if err = errors.Join(err, <-broken); err != nil {
@@ -136,25 +139,10 @@ func (h *holding) buy(ctx context.Context, number int) error {
 	case end < abandons:
 		return h.expire(ctx, user)
 	case end < paysLate:
-		payment, err := h.open(ctx, b)
-		if err != nil {
+		if b.payment, err = h.open(ctx, b); err != nil {
 			return err
 		}
-		if err := h.expire(ctx, user); err != nil {
-			return err
-		}
-		if err := testkit.Await(ctx, "release of "+b.order, holderMax, func() bool {
-			state, err := b.state()
-			return err == nil && state == "released"
-		}); err != nil {
-			return err
-		}
-		if end == paysLate-1 {
-			if _, err := h.place(ctx, b, "second"); err != nil {
-				return err
-			}
-		}
-		return h.provider.Pay(payment, true)
+		return h.expire(ctx, user)
 	case end < givesBack:
 		err := h.insist(ctx, "give back", func() error { return b.Call("DELETE", "/orders/"+b.order, "", nil) })
 		if client.IsRefused(err, http.StatusNotFound, "ORDER_NOT_FOUND") { // it was carried out before a crash
@@ -165,6 +153,26 @@ func (h *holding) buy(ctx context.Context, number int) error {
 	payment, err := h.open(ctx, b)
 	if err == nil {
 		err = h.provider.Pay(payment, false)
+	}
+	return err
+}
+
+// payLate pays an order of a buyer after its hold was over. Some buyers have ordered again before.
+func (h *holding) payLate(ctx context.Context, number int) error {
+	b, end := h.holders[number], number%20
+	if end < abandons || end >= paysLate {
+		return nil
+	}
+	defer b.HangUp()
+	err := testkit.Await(ctx, "release of "+b.order, holderMax, func() bool {
+		state, err := b.state()
+		return err == nil && state == "released"
+	})
+	if err == nil && end == paysLate-1 {
+		_, err = h.place(ctx, b, "second")
+	}
+	if err == nil {
+		err = h.provider.Pay(b.payment, true)
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	}
 	free := users - reserved
 	if s.setup.hold {
-		rate, free = holdRate, free-s.times(heldFew, heldMany)
+		rate, free = holdRate, free-s.heldOrders
 	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(rate),

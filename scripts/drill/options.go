@@ -25,6 +25,7 @@ type options struct {
 	valkey bool
 	list   bool
 	pairs  int
+	holds  int // held orders of the drill holds
 	slack  int // each promised time is that many times as long
 }
 
@@ -66,6 +67,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	fs.IntVar(&opt.pairs, "pairs", 0, "then make this `number` of pairs of faults at once, chosen by the seed")
 	fs.IntVar(&opt.slack, "slack", 1, "each promised time is this `number` of times as long: for a machine "+
 		"that has other work")
+	fs.IntVar(&opt.holds, "holds", heldFew, "`number` of held orders of the drill holds")
 	fs.BoolVar(&opt.list, "list", false, "list the drills and do nothing")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)
@@ -80,6 +82,9 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	}
 	if opt.pairs < 0 || opt.pairs > pairsMax {
 		return opt, fmt.Errorf("%w: -pairs %d is not within 0 to %d", errUsage, opt.pairs, pairsMax)
+	}
+	if opt.holds < 1 || opt.holds > heldMax {
+		return opt, fmt.Errorf("%w: -holds %d is not within 1 to %d", errUsage, opt.holds, heldMax)
 	}
 	if opt.slack < 1 || opt.slack > slackMax {
 		return opt, fmt.Errorf("%w: -slack %d is not within 1 to %d", errUsage, opt.slack, slackMax)

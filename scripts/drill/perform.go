@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	turnMax   = 10 * time.Minute // for a drill that hangs; the longest drill of the long form takes half
+	turnMax   = 15 * time.Minute // for a drill that hangs; the longest one takes two thirds
 	startMax  = time.Minute      // for a start that hangs; a start takes a tenth of a second
 	stopMax   = time.Minute
 	logShown  = 2000        // bytes of the end of each log of a failed drill

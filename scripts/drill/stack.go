@@ -64,12 +64,13 @@ func (c setup) workers() int {
 
 // stack is everything that runs for one drill.
 type stack struct {
-	setup  setup
-	folder string
-	long   bool          // more and longer faults
-	valkey bool          // the nodes of a cluster are valkey-server
-	paired bool          // another fault goes on at the same time
-	slack  time.Duration // times each promised time
+	setup      setup
+	folder     string
+	long       bool          // more and longer faults
+	valkey     bool          // the nodes of a cluster are valkey-server
+	heldOrders int           // of the drill holds
+	paired     bool          // another fault goes on at the same time
+	slack      time.Duration // times each promised time
 
 	disk    *disk
 	clock   *launch.Clock
@@ -128,7 +129,7 @@ func (s *stack) ordered(orders int) {
 // error too.
 func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, error) {
 	s := &stack{setup: c, alarms: a, long: opt.long, valkey: opt.valkey,
-		slack: time.Duration(opt.slack)}
+		slack: time.Duration(opt.slack), heldOrders: opt.holds}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
 		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
