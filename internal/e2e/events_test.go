@@ -71,8 +71,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.seqs[e.Data.Order]++; h.seqs[e.Data.Order] != e.Data.Seq {
-		h.faults = append(h.faults, fmt.Sprintf("event %d of order %s comes as number %d", e.Data.Seq, e.Data.Order,
-			h.seqs[e.Data.Order]))
+		h.faults = append(h.faults, fmt.Sprintf("event %d of order %s comes as number %d",
+			e.Data.Seq, e.Data.Order, h.seqs[e.Data.Order]))
 	}
 }
 

@@ -49,9 +49,10 @@ function row(hook) {
   const behind = hook.behind === 0 ? say("up to date") :
     say("{events}, {time}", { events: count(hook.behind, "event"), time: wait(Math.ceil(hook.behind_seconds)) });
   return make("tr", {}, make("th", { scope: "row" }, hook.name),
-    make("td", {}, say(hook.off ? "wants no events" : "gets events")), make("td", {}, behind), make("td", { class: "num" }, number(hook.dead)),
+    make("td", {}, say(hook.off ? "wants no events" : "gets events")), make("td", {}, behind),
+    make("td", { class: "num" }, number(hook.dead)),
     make("td", {}, ...[hook.dead > 0 && button(hook.name, "resend", say("Send again")),
-      hook.off && button(hook.name, "on", say("Switch on"))].filter(Boolean)));
+      hook.off && button(hook.name, "on", say("Switch on"))].filter((act) => act && api.may("operator"))));
 }
 
 const button = (name, act, text) => make("button",

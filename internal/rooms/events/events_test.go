@@ -150,8 +150,8 @@ func TestDeadLetter(t *testing.T) {
 	if got := s.of("2"); !slices.Equal(got, []string{"2 order.paid", "1 order.held"}) {
 		t.Errorf("got %v", got)
 	}
-	if d.counts != [3]int{Delivered: 1, Dead: 1} {
-		t.Errorf("counted %v", d.counts)
+	if got := d.counted(); got != [3]int{Delivered: 1, Dead: 1} {
+		t.Errorf("counted %v", got)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestAnotherServerGoesOn(t *testing.T) {
 	d := newStand(t, s)
 	d.tell(1, "held", 2, 3, 4)
 	stop := d.deliver()
-	testkit.Until(t, "three events", func() bool { return d.state().Behind == 0 && len(s.ids) == 3 })
+	testkit.Until(t, "three events", func() bool { return d.state().Behind == 0 && s.seen() == 3 })
 	stop()
 	d.cfg.Server = "b"
 	d.deliver()
@@ -216,8 +216,8 @@ func TestEndedSale(t *testing.T) {
 	e, err := NewSender(streams, d.cfg)
 	testkit.Must(t, err)
 	testkit.Must(t, e.Run(t.Context()))
-	if len(s.ids) != 2 {
-		t.Errorf("%d events, want 2", len(s.ids))
+	if s.seen() != 2 {
+		t.Errorf("%d events, want 2", s.seen())
 	}
 	testkit.Must(t, streams.Expire(t.Context(), d.cfg.Receivers))
 	var ttl string
@@ -261,8 +261,8 @@ func TestTrim(t *testing.T) {
 	}
 	d.deliver()
 	testkit.Until(t, "the rest", func() bool { return d.state().Behind == 0 })
-	if want := [3]int{Delivered: len(users) + 2, Lost: 3}; d.counts != want {
-		t.Errorf("counted %v, want %v", d.counts, want)
+	if want := [3]int{Delivered: len(users) + 2, Lost: 3}; d.counted() != want {
+		t.Errorf("counted %v, want %v", d.counted(), want)
 	}
 }
 

@@ -92,6 +92,13 @@ func (s *site) tried() int {
 	return s.tries
 }
 
+// seen is how many events were taken.
+func (s *site) seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ids)
+}
+
 func always(status int) func(string, int) int { return func(string, int) int { return status } }
 
 // of returns what was taken of an order.
@@ -122,6 +129,12 @@ func (d *stand) count(_ string, o Outcome, events int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.counts[o] += events
+}
+
+func (d *stand) counted() [3]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counts
 }
 
 func newStand(t testing.TB, s *site, types ...string) *stand {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/background"
+	"flashsale/internal/logpace"
 	"flashsale/redisx/pipeline"
 )
 
@@ -36,6 +38,7 @@ var (
 type Reader struct {
 	*Streams
 	waiting atomic.Int32
+	pace    logpace.Pace
 	ended   chan struct{}
 	end     func()
 
@@ -221,8 +224,11 @@ func (r *Reader) page(at cursor, first bool, limit int) (p Page, err error) {
 		}
 		for _, entry := range page {
 			e, err := r.list[i].read(entry)
-			if err != nil {
-				return p, err
+			if err != nil { // it must not hold up those behind it
+				e.Type = ""
+				if r.pace.Due(time.Now()) > 0 {
+					slog.Error("an event cannot be read and is left out", "error", err)
+				}
 			}
 			all = append(all, found{e, i, entry.ID})
 		}
