@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -135,8 +136,23 @@ func TestOperatorsOnPage(t *testing.T) {
 	}
 	p.view("buy")
 	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
+	p.click("#account")
+	p.until("the account", `document.getElementById("own")?.open === true`)
+	if p.js(`return document.getElementById("password-form").hidden`) != "true" ||
+		p.js(`return document.getElementById("password-fixed").hidden`) != "false" {
+		t.Error("an operator, whose password is in a list, is to change it on the page")
+	}
+	p.accessible("the account of an operator")
+	p.click("#own .buttons button")
+	token := p.js(`return (await import("/web/api.js")).operator.token`)
 	p.click("#log-out")
 	p.until("nobody", `document.getElementById("account").hidden`)
+	testkit.Until(t, "the end of the token on all servers", func() bool {
+		reply, err := http.Get("http://" + s.Address + "/admin/orders?access_token=" + token)
+		testkit.Must(t, err)
+		reply.Body.Close()
+		return reply.StatusCode == http.StatusUnauthorized
+	})
 
 	p.logInOperator("vera")
 	p.untilText("account", "vera (viewer)")
