@@ -25,6 +25,9 @@ import (
 //	{operator}used:<number>  sorted set  hashes of the recovery codes that were used, by when    for good
 //	                                     (Unix ms); the last usedKept of them
 //
+//	{operator}networks       sorted set  networks from which operators have logged in, by when   90 days
+//	                                     (Unix ms); the last networksMax of them
+//
 // HashTag is in all keys of the room.
 const HashTag = "{operator}"
 

@@ -11,10 +11,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"net/netip"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
@@ -92,6 +95,9 @@ type Operators struct {
 	redis  *pipeline.Conn
 	hashes *credentials.Queue
 	list   atomic.Pointer[lists]
+
+	knowing  sync.Mutex // of writers of networks
+	networks atomic.Pointer[map[netip.Addr]bool]
 }
 
 // lists are the operators by what a call names.
@@ -110,8 +116,11 @@ func New(cfg Config) *Operators {
 	return o
 }
 
-// Run keeps the connection until ctx ends. It returns nil.
-func (o *Operators) Run(ctx context.Context) error { return o.redis.Run(ctx) }
+// Run keeps the connection, and hears of networks, until ctx ends. It returns nil.
+func (o *Operators) Run(ctx context.Context) error {
+	background.Beside(o.redis.Run, func() { background.Repeat(ctx, o.hearNetworks) })
+	return nil
+}
 
 // Up reports whether Redis can be reached.
 func (o *Operators) Up() bool { return o.redis.Up() }

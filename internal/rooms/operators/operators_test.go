@@ -2,6 +2,8 @@ package operators
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -68,6 +70,25 @@ func TestHolder(t *testing.T) {
 	if holder&NumberMax != 7 {
 		t.Errorf("holder %x has another number", holder)
 	}
+}
+
+// The networks of logins are known on every server, also on one that begins later, up to a number.
+func TestNetworks(t *testing.T) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		one := run(t, redis)
+		home := netip.MustParseAddr("192.0.2.1")
+		for i := range networksMax {
+			roomtest.Ask[int](t, one.redis, "ZADD", networksKey, strconv.Itoa(i), fmt.Sprintf("10.0.%d.%d", i/256, i%256))
+		}
+		testkit.Same(t, "before", one.Knows(home), false)
+		one.Came(home)
+		testkit.Same(t, "here", one.Knows(home), true)
+		other := run(t, redis)
+		testkit.Until(t, "the other server", func() bool { return other.Knows(home) })
+		testkit.Same(t, "the oldest one", other.Knows(netip.MustParseAddr("10.0.0.0")), false)
+		testkit.Same(t, "the next one", other.Knows(netip.MustParseAddr("10.0.0.1")), true)
+		testkit.Same(t, "those in Redis", roomtest.Ask[int](t, one.redis, "ZCARD", networksKey), networksMax)
+	})
 }
 
 func TestRoles(t *testing.T) {
