@@ -22,8 +22,8 @@ func (o *Operators) Came(from netip.Addr) {
 	if !o.Knows(from) {
 		o.know(func(networks map[netip.Addr]bool) { networks[from] = true })
 	}
-	o.redis.Detach(pipeline.Command(new(int64), "ZADD", networksKey, strconv.FormatInt(time.Now().UnixMilli(), 10),
-		from.String()).
+	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+	o.redis.Detach(pipeline.Command(new(int64), "ZADD", networksKey, now, from.String()).
 		Command(new(int64), "ZREMRANGEBYRANK", networksKey, "0", strconv.Itoa(-networksMax-1)).
 		Command(new(int64), "PEXPIRE", networksKey, strconv.FormatInt(networksKept.Milliseconds(), 10)))
 }

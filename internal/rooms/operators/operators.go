@@ -11,8 +11,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,11 +75,11 @@ const NumberMax = 1<<numberBits - 1
 
 const numberBits = 12
 
-// Holder is the operator as a token names him: his number, and some bits of a hash over name and password.
-// So a token ends with the password that it was got for, and nobody gets the tokens of a former operator
-// with the same number. One in a million changes leaves the bits as they were.
+// Holder is the operator as a token names him: his number, and some bits of a hash over name, password and
+// second factor. So a token ends with those that it was got for, and nobody gets the tokens of a former
+// operator with the same number. One in a million changes leaves the bits as they were.
 func (o *Operator) Holder() uint32 {
-	sum := sha256.Sum256([]byte(o.Name + "\n" + o.Password))
+	sum := sha256.Sum256([]byte(o.Name + "\n" + o.Password + "\n" + o.TOTP))
 	return binary.BigEndian.Uint32(sum[:])<<numberBits | o.Number
 }
 
@@ -160,6 +160,9 @@ func (o *Operators) LogIn(name string, password []byte, code string) (*Operator,
 	return found, o.checkCode(found, code)
 }
 
+// key names what Redis keeps of the operator. Who gets the number of a former operator, or another second
+// factor, begins anew.
 func (o *Operator) key(kind string) string {
-	return HashTag + kind + ":" + strconv.FormatUint(uint64(o.Number), 10)
+	sum := sha256.Sum256([]byte(o.TOTP))
+	return fmt.Sprintf("%s%s:%d:%x", HashTag, kind, o.Number, sum[:4])
 }

@@ -41,21 +41,25 @@ func TestLogIn(t *testing.T) {
 	}
 }
 
-// A token's operator is found by number, name and password: whoever has gone, or has another one of these,
-// is not. The role is that of the list.
+// A token's operator is found by number, name, password and second factor: whoever has gone, or has another
+// one of these, is not. The role is that of the list.
 func TestHolder(t *testing.T) {
 	ann := operator(t, 7, "ann", Viewer)
 	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{ann}, Hash: testkit.FastHash})
 	holder := ann.Holder()
 	same, other, renamed, promoted := ann, operator(t, 7, "ann", Viewer), ann, ann
 	renamed.Name, promoted.Role = "bob", Admin
+	secured := ann
+	_, _, err := secured.SetTOTP()
+	testkit.Must(t, err)
 	for _, test := range []struct {
 		what string
 		list []Operator
 		role Role // "" for nobody
 	}{
 		{"as before", []Operator{same}, Viewer}, {"another password", []Operator{other}, ""},
-		{"another name", []Operator{renamed}, ""}, {"another role", []Operator{promoted}, Admin},
+		{"another name", []Operator{renamed}, ""}, {"another second factor", []Operator{secured}, ""},
+		{"another role", []Operator{promoted}, Admin},
 		{"nobody", nil, ""}, {"back", []Operator{ann}, Viewer},
 	} {
 		o.Use(test.list)
@@ -78,7 +82,8 @@ func TestNetworks(t *testing.T) {
 		one := run(t, redis)
 		home := netip.MustParseAddr("192.0.2.1")
 		for i := range networksMax {
-			roomtest.Ask[int](t, one.redis, "ZADD", networksKey, strconv.Itoa(i), fmt.Sprintf("10.0.%d.%d", i/256, i%256))
+			network := fmt.Sprintf("10.0.%d.%d", i/256, i%256)
+			roomtest.Ask[int](t, one.redis, "ZADD", networksKey, strconv.Itoa(i), network)
 		}
 		testkit.Same(t, "before", one.Knows(home), false)
 		one.Came(home)
@@ -123,6 +128,13 @@ func TestCodes(t *testing.T) {
 		testkit.Wants(t, "the same code on another server", logIn(two, code), ErrWrongCode)
 		testkit.Wants(t, "the code before it", logIn(two, codeOf(t, &ann, step-1)), ErrWrongCode)
 		testkit.Wants(t, "the code behind it", logIn(two, codeOf(t, &ann, step+1)), nil)
+
+		ben := operator(t, 1, "ben", Operates) // who gets the number of ann
+		_, _, err = ben.SetTOTP()
+		testkit.Must(t, err)
+		two.Use([]Operator{ben})
+		_, err = two.LogIn("ben", []byte("password of ben"), codeOf(t, &ben, step))
+		testkit.Wants(t, "another second factor", err, nil)
 	})
 }
 
