@@ -122,8 +122,8 @@ type Server struct {
 	hitsByFood *traffic.Counters // pieces that were added to carts
 
 	readiness readiness
-	lists     atomic.Int64 // lists for root that are being sent
-	sortedMax int          // orders in an export by item
+	lists     readers // of the lists that are being sent
+	sortedMax int     // orders in an export by item
 	names     func() *catalog.Names
 
 	refusedLogins, refusedOperators, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
