@@ -81,7 +81,7 @@ type Config struct {
 
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
-	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
+	ConnsPerAddressMax int            // of one client address; 0: see listener.ShareOf
 	TrustedProxies     []netip.Prefix // their X-Forwarded-For and X-Request-Id are believed
 
 	AccessLog  *accesslog.Log // nil for none
