@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -15,8 +16,44 @@ import (
 	"flashsale/internal/serve/goroutines"
 )
 
-// listsMax is how many lists root may read at once: each scans all keys of Redis and remembers every user.
-const listsMax = 2
+// listsMax is how many lists operators may read at once: each scans all keys of Redis and remembers every
+// user. Half of them is for one operator, for root, and for all programs: nobody may keep the others out.
+const (
+	listsMax = 4
+	listsOwn = listsMax / 2
+)
+
+// readers counts the lists under way, by who reads them. It is safe for concurrent use. The zero value is
+// ready.
+type readers struct {
+	mu  sync.Mutex
+	own map[string]int // by actorOf
+	all int
+}
+
+// enter takes a place; it reports whether there is one.
+func (l *readers) enter(who string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all >= listsMax || l.own[who] >= listsOwn {
+		return false
+	}
+	if l.own == nil {
+		l.own = map[string]int{}
+	}
+	l.own[who]++
+	l.all++
+	return true
+}
+
+func (l *readers) leave(who string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all--
+	if l.own[who]--; l.own[who] == 0 {
+		delete(l.own, who)
+	}
+}
 
 // listKind describes a kind of list and its format.
 type listKind struct {
@@ -35,7 +72,7 @@ func jsonList(name string) listKind {
 func (s *Server) streamList(
 	ctx *fasthttp.RequestCtx, c Call, kind listKind, next func(*list) error,
 ) {
-	l := s.newList(kind, next)
+	l := s.newList(actorOf(ctx), kind, next)
 	if l == nil {
 		if kind.close != nil {
 			kind.close()
@@ -103,6 +140,7 @@ func sendToEnd(ctx *fasthttp.RequestCtx, l *list) {
 type list struct {
 	server *Server
 	kind   listKind
+	who    string            // reads it, see readers
 	next   func(*list) error // appends the next page to the text
 	of     slog.Attr         // names the request in the log, if its reply carries an ID
 	text   []byte            // not read yet
@@ -113,22 +151,21 @@ type list struct {
 	entry  *accesslog.Record // access log line, which Close completes; nil for none
 }
 
-// newList begins a list; it returns nil where listsMax lists are under way. The caller must close the list.
-func (s *Server) newList(kind listKind, next func(*list) error) *list {
-	if s.lists.Add(1) > listsMax {
-		s.lists.Add(-1)
+// newList begins a list; it returns nil where too many are under way. The caller must close the list.
+func (s *Server) newList(who string, kind listKind, next func(*list) error) *list {
+	if !s.lists.enter(who) {
 		return nil
 	}
-	return &list{server: s, kind: kind, next: next, text: []byte(kind.begin)}
+	return &list{server: s, kind: kind, who: who, next: next, text: []byte(kind.begin)}
 }
 
-// Close frees the list's place among listsMax.
+// Close frees the list's place.
 func (l *list) Close() error {
 	if l.closed {
 		return nil
 	}
 	l.closed = true
-	l.server.lists.Add(-1)
+	l.server.lists.leave(l.who)
 	if l.kind.close != nil {
 		l.kind.close()
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,11 +75,50 @@ func awaitNoLists(t *testing.T, s *shop) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for limit := time.Now().Add(10 * time.Second); s.lists.Load() != 0; {
+	for limit := time.Now().Add(10 * time.Second); s.lists.count() != 0; {
 		if (<-tick.C).After(limit) {
-			t.Fatalf("%d lists are still counted", s.lists.Load())
+			t.Fatalf("%d lists are still counted", s.lists.count())
 		}
 	}
+}
+
+func (l *readers) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
+}
+
+// fillLists takes all places of lists, freeLists gives them back.
+func (s *shop) fillLists() {
+	for i := range listsMax {
+		s.lists.enter(strconv.Itoa(i / listsOwn))
+	}
+}
+
+func (s *shop) freeLists() {
+	for i := range listsMax {
+		s.lists.leave(strconv.Itoa(i / listsOwn))
+	}
+}
+
+// One operator takes half of the places, and each gives back what it has taken.
+func TestListsAreShared(t *testing.T) {
+	l := readers{}
+	for i, who := range []string{"ann", "ann", "bob", "bob"} {
+		if !l.enter(who) {
+			t.Errorf("list %d is refused", i)
+		}
+		if i > 0 && l.enter("ann") {
+			t.Errorf("ann gets one more beside %d", i+1)
+		}
+	}
+	testkit.Same(t, "one of somebody else", l.enter("cem"), false)
+	l.leave("ann")
+	testkit.Same(t, "of somebody else now", l.enter("cem"), true)
+	for _, who := range []string{"ann", "bob", "bob", "cem"} {
+		l.leave(who)
+	}
+	testkit.Same(t, "those under way", l.all+len(l.own), 0)
 }
 
 // A few lists at once, no more; each gives its place back, also when its client has gone.
@@ -91,7 +131,7 @@ func testListsMax(t *testing.T, open opener) {
 		t.Run("HTTP/"+version, func(t *testing.T) {
 			var lists []*http.Response
 			var conns []net.Conn
-			for range listsMax {
+			for range listsOwn {
 				conns = append(conns, s.inside(t))
 				r := beginList(t, s, version, conns[len(conns)-1])
 				if r.StatusCode != 200 {
@@ -181,7 +221,7 @@ func testListPanics(t *testing.T, open opener) {
 	}
 	awaitNoLists(t, s)
 	s.do(func() { s.cfg.Catalog = all })
-	list := s.newList(jsonList("log"), nil)
+	list := s.newList("", jsonList("log"), nil)
 	list.text, list.of = nil, slog.String("request_id", "a1b2")
 	log := testkit.CaptureLog(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -162,12 +162,12 @@ func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, errNotFound)
 		return
 	}
-	if s.lists.Add(1) > listsMax { // the prices of a past sale are as long as a list
-		s.lists.Add(-1)
+	who := actorOf(ctx)
+	if !s.lists.enter(who) { // the prices of a past sale are as long as a list
 		reply(ctx, errTooManyRequests)
 		return
 	}
-	defer s.lists.Add(-1)
+	defer s.lists.leave(who)
 	of, err := s.ordersOf(sale)
 	if errors.Is(err, turnover.ErrNoPastSale) {
 		reply(ctx, errNoOrder)

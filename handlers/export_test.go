@@ -82,9 +82,9 @@ func testExportFails(t *testing.T, open opener) {
 			}
 		}
 	}
-	s.lists.Add(listsMax)
+	s.fillLists()
 	check(429, tooMany)
-	s.lists.Add(-listsMax)
+	s.freeLists()
 	server.Kill(t)
 	check(503, unavailable)
 	awaitNoLists(t, s)

@@ -26,13 +26,13 @@ func Live(hub *live.Hub) Room {
 // watch makes a request's connection a stream of events. Anybody may watch; root and other programs see
 // more. An invalid token is refused, so that a page notices that its token has expired.
 func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
-	viewer := live.Viewer{}
+	viewer := live.Viewer{From: r.clientAddress(ctx)}
 	if !r.admitViewer(ctx, &viewer) {
 		return
 	}
 	c, ok := ctx.Conn().(*goroutines.Conn)
 	over := ok && c.HasMore() // the client has sent more than the request: that ends its stream
-	if !ctx.IsHead() && !over && !(ok && r.hub.Reserve()) {
+	if !ctx.IsHead() && !over && !(ok && r.hub.Reserve(viewer.From)) {
 		reply(ctx, errUnavailable)
 		return
 	}

@@ -24,7 +24,7 @@ type oidcCalls struct {
 // OIDC is the room of logins at an OpenID provider. It needs the room of the operators.
 func OIDC(provider *oidc.OIDC) Room {
 	return func(s *Server) []Route {
-		r := oidcCalls{s, provider, new(turns)}
+		r := oidcCalls{s, provider, &turns{knows: s.operators.Knows}}
 		return []Route{
 			{"GET", "/admin/oidc", s.anybody, slow, r.begin},
 			{"POST", "/admin/oidc", s.anybody, takes(oidcBodyMax), r.finish},

@@ -12,10 +12,8 @@ import (
 	"flashsale/internal/credentials"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/operators"
+	"flashsale/internal/rooms/sessions"
 )
-
-// operatorTTL is how long the token of an operator is valid at most.
-const operatorTTL = 12 * time.Hour
 
 // operatorsCalls are the calls of operators about themselves.
 type operatorsCalls struct {
@@ -29,7 +27,7 @@ type operatorsCalls struct {
 func Operators(o *operators.Operators) Room {
 	return func(s *Server) []Route {
 		s.operators = o
-		r := operatorsCalls{s, o, new(turns)}
+		r := operatorsCalls{s, o, &turns{knows: o.Knows}}
 		return []Route{{"POST", "/admin/login", s.anybody, takes(accountBodyMax), r.logIn}}
 	}
 }
@@ -81,7 +79,9 @@ func (s *Server) mayLogIn(ctx *fasthttp.RequestCtx) bool {
 func (s *Server) welcome(ctx *fasthttp.RequestCtx, x *operators.Operator) {
 	slog.Info("an operator has logged in", "operator", x.Name, "role", x.Role, "from", s.clientAddress(ctx),
 		"route", s.routeOf(ctx), s.identity(ctx))
-	expires := timeOf(ctx).Add(min(s.cfg.TokenTTL, operatorTTL)).Truncate(time.Second)
+	lifetime := sessions.Lifetime(sessions.Operator(x.Holder()), s.cfg.TokenTTL)
+	s.operators.Came(networkOf(s.clientAddress(ctx)))
+	expires := timeOf(ctx).Add(lifetime).Truncate(time.Second)
 	token := s.cfg.Keys.AppendOperator(nil, x.Holder(), rand.Uint32(), expires)
 	body, _ := json.Marshal(struct { // texts can always be written
 		Name    string         `json:"name"`

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func TestLogSaysWho(t *testing.T) {
 func TestGuessesOfOperators(t *testing.T) {
 	s := openOnLoop(t, "unix", redistest.Start(t).Socket)
 	user2 := newOperator(1, "user2", operators.Viewer)
-	s.withOperators(t, user2)
+	room := s.withOperators(t, user2)
 	s = guarded(t, s)
 	from := func(address string) []string { return []string{"X-Forwarded-For", address} }
 	bad := operatorLogin("User2", "x", "")
@@ -189,11 +190,13 @@ func TestGuessesOfOperators(t *testing.T) {
 	if status, _, _ := s.call(t, 0, "POST", "/admin/login", good, from("198.51.100.1")...); status != 429 {
 		t.Errorf("where it is closed: %d", status)
 	}
-	for range 5 {
+	for i := range 5 {
+		testkit.Same(t, "a network that is known", room.Knows(netip.MustParseAddr("192.0.2.1")), i > 0)
 		if status, body, _ := s.call(t, 0, "POST", "/admin/login", good, from("192.0.2.1")...); status != 200 {
 			t.Errorf("at an address of -admin-from: %d %s", status, body)
 		}
 	}
+	testkit.Same(t, "where it was guessed", room.Knows(netip.MustParseAddr("198.51.100.1")), false)
 	if status, _ := s.loginAs(t, "user2", "pass2", "198.51.100.1"); status != 200 {
 		t.Errorf("the user of the same name: %d", status)
 	}

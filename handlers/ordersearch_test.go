@@ -129,9 +129,9 @@ func testShowOrder(t *testing.T, open opener) {
 	}
 	s.expect(t, 2, "GET", "/admin/orders/"+id+"-7", "", 403, notAllowed)
 	s.expect(t, 0, "GET", "/admin/orders/"+id+"-7", "", 401, invalidToken)
-	s.lists.Add(listsMax)
+	s.fillLists()
 	s.expect(t, rootUser, "GET", "/admin/orders/"+id+"-7", "", 429, tooMany)
-	s.lists.Add(-listsMax)
+	s.freeLists()
 	server.Do(t, "SET o_7 broken")
 	s.unchecked()
 	if status, _, _ := s.call(t, rootUser, "GET", "/admin/orders/"+id+"-7", ""); status != 500 {
@@ -192,9 +192,9 @@ func testPastOrders(t *testing.T, open opener) {
 	if want := "2027-01-15T08:07:00.000Z,fullfull-7,7,,9,,2,21,42,,21,42\r\n"; !strings.HasSuffix(table, want) {
 		t.Errorf("the export is %q, want %q", table, want)
 	}
-	s.lists.Add(listsMax)
+	s.fillLists()
 	s.expect(t, rootUser, "GET", "/admin/orders?sale=fullfull", "", 429, tooMany)
-	s.lists.Add(-listsMax)
+	s.freeLists()
 	awaitNoLists(t, s)
 	testkit.Until(t, "every past sale is closed", func() bool { return opened.Load() == shut.Load() })
 	_, body, _ := s.call(t, rootUser, "GET", "/admin/sales", "")

@@ -83,7 +83,7 @@ type Config struct {
 
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
-	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
+	ConnsPerAddressMax int            // of one client address; 0: see listener.ShareOf
 	TrustedProxies     []netip.Prefix // their X-Forwarded-For and X-Request-Id are believed
 
 	AccessLog  *accesslog.Log // nil for none
@@ -128,8 +128,8 @@ type Server struct {
 	hitsByFood *traffic.Counters // pieces that were added to carts
 
 	readiness readiness
-	lists     atomic.Int64 // lists for root that are being sent
-	sortedMax int          // orders in an export by item
+	lists     readers // of the lists that are being sent
+	sortedMax int     // orders in an export by item
 	names     func() *catalog.Names
 
 	refusedLogins, refusedOperators, refusedTokens, refusedServices, brokenLists, limited logpace.Pace

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/sessions"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
@@ -67,6 +68,20 @@ func TestLogOut(t *testing.T) {
 		ended(fourth)
 		s.expectToken(t, fifth, "GET", "/orders", "", 200, "[]")
 		s.expect(t, 3, "GET", "/orders", "", 200, "[]")
+	})
+}
+
+// An operator who ends all sessions may log in again at once.
+func TestOperatorEndsAll(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.do(func() { s.cfg.TokenTTL = 24 * time.Hour })
+		s.withOperators(t, staff...)
+		s.withSessions(t, s.redis.Config)
+		first := s.enter(t, "adam", "", operators.Admin)
+		s.expectToken(t, first, "DELETE", "/users/me/tokens", "", 204, "")
+		s.expectToken(t, first, "GET", "/admin/orders", "", 401, invalidToken)
+		second := s.enter(t, "adam", "", operators.Admin)
+		s.expectToken(t, second, "GET", "/admin/orders", "", 200, "[]")
 	})
 }
 

@@ -14,10 +14,16 @@ import (
 // no limit, so without this one client keeps everybody else out of the queue.
 const turnsMax = 4
 
+// strangersMax is how many calls of strangers wait for what operators need: the rest is for networks from
+// which operators have logged in. Many addresses together must not keep an operator out.
+const strangersMax = 3 * turnsMax
+
 // turns counts the calls under way that wait for one such thing, by network. The zero value is ready.
 type turns struct {
-	mu       sync.Mutex
-	networks map[netip.Addr]int
+	knows     func(network netip.Addr) bool // nil: no network is a stranger
+	mu        sync.Mutex
+	networks  map[netip.Addr]int
+	strangers int // calls of strangers under way
 }
 
 // networkOf is an IPv4 address, or the largest network that a customer with IPv6 gets: it has 65,536 of /64,
@@ -32,11 +38,14 @@ func networkOf(address netip.Addr) netip.Addr {
 	return address
 }
 
-func (t *turns) enter(network netip.Addr) bool {
+func (t *turns) enter(network netip.Addr, strange bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.networks[network] >= turnsMax {
+	if t.networks[network] >= turnsMax || strange && t.strangers >= strangersMax {
 		return false
+	}
+	if strange {
+		t.strangers++
 	}
 	if t.networks == nil {
 		t.networks = map[netip.Addr]int{}
@@ -45,20 +54,25 @@ func (t *turns) enter(network netip.Addr) bool {
 	return true
 }
 
-func (t *turns) leave(network netip.Addr) {
+func (t *turns) leave(network netip.Addr, strange bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if strange {
+		t.strangers--
+	}
 	if t.networks[network]--; t.networks[network] == 0 {
 		delete(t.networks, network)
 	}
 }
 
-// run runs a call that waits; credentials.ErrBusy if the caller's network has as many under way as it may.
+// run runs a call that waits; credentials.ErrBusy if the caller's network, or all strangers, have as many
+// under way as they may.
 func (t *turns) run(network netip.Addr, call func() error) error {
-	if !t.enter(network) {
+	strange := t.knows != nil && !t.knows(network)
+	if !t.enter(network, strange) {
 		return credentials.ErrBusy
 	}
-	defer t.leave(network)
+	defer t.leave(network, strange)
 	return call()
 }
 

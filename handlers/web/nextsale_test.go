@@ -122,6 +122,7 @@ Until the servers have it, orders are refused for some seconds.`
 	p.until("the next sale", fmt.Sprintf(`import("/web/store.js").then((m) => m.known.sale.id !== %q &&
 		m.known.sale.state === "scheduled")`, first))
 	p.untilText("log", "The sale was made with 40 pieces")
+	p.untilText("operate-message", "The servers take it over within seconds.")
 	p.view("orders")
 	p.until("the sale of before", fmt.Sprintf(`[...document.getElementById("orders-sale").options].some((o) =>
 		o.value === %q)`, first))

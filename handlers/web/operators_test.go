@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -111,7 +112,16 @@ func TestOperatorsOnPage(t *testing.T) {
 	s := newShop(t, 4, 10, "-operators", file)
 	p := open(t, s.Address, "live")
 	p.js(axe)
+	p.click("#log-in")
+	p.fill("login-name", "ann lee")
+	p.fill("login-password", operatorPassword)
+	p.click("#login-form .primary")
+	p.untilText("login-message", "Operators have a form of their own")
+	p.accessible("an operator in the form of a buyer")
+	p.shoot("login-buyer")
+	p.click("#login-cancel")
 	p.logInOperator("ann lee")
+	p.untilText("login-operator", "Log in as a buyer")
 	p.until("the question for the code", `document.activeElement.id === "login-code"`)
 	p.untilText("login-message", "Now enter the code")
 	p.accessible("the code of an operator")
@@ -135,8 +145,23 @@ func TestOperatorsOnPage(t *testing.T) {
 	}
 	p.view("buy")
 	p.until("the form of a visitor", `document.getElementById("cart").hidden`)
+	p.click("#account")
+	p.until("the account", `document.getElementById("own")?.open === true`)
+	if p.js(`return document.getElementById("password-form").hidden`) != "true" ||
+		p.js(`return document.getElementById("password-fixed").hidden`) != "false" {
+		t.Error("an operator, whose password is in a list, is to change it on the page")
+	}
+	p.accessible("the account of an operator")
+	p.click("#own .buttons button")
+	token := p.js(`return (await import("/web/api.js")).operator.token`)
 	p.click("#log-out")
 	p.until("nobody", `document.getElementById("account").hidden`)
+	testkit.Until(t, "the end of the token on all servers", func() bool {
+		reply, err := http.Get("http://" + s.Address + "/admin/orders?access_token=" + token)
+		testkit.Must(t, err)
+		reply.Body.Close()
+		return reply.StatusCode == http.StatusUnauthorized
+	})
 
 	p.logInOperator("vera")
 	p.untilText("account", "vera (viewer)")
@@ -159,10 +184,15 @@ func TestOperatorsOnPage(t *testing.T) {
 	p.until("the log", `document.querySelector("#log tbody").textContent.includes("Ann Lee")`)
 	p.click("#next-plan")
 	p.untilText("next-shown", "The next one has 4 foods with 40 pieces, as this one had at first.")
+	p.view("traffic")
+	p.untilText("traffic-state", "No orders yet")
 	p.run(chromedp.EmulateViewport(320, 640))
-	p.shoot("viewer-phone")
-	if wide := p.js("return document.documentElement.scrollWidth - innerWidth"); wide > "0" {
-		t.Errorf("with the name of an operator the page is %s pixels wider than a small screen", wide)
+	for _, view := range []string{"traffic", "live", "orders", "operate"} {
+		p.view(view)
+		p.shoot("viewer-phone-" + view)
+		if wide := p.js("return document.documentElement.scrollWidth - innerWidth"); wide > "0" {
+			t.Errorf("%s is %s pixels wider than a small screen, with the name of an operator", view, wide)
+		}
 	}
 	p.js(`document.getElementById("language").click()`) // it loads the page again, which ends the login
 	p.until("Chinese", `document.documentElement?.lang === "zh"`)

@@ -286,6 +286,24 @@ func figuresFit(t *testing.T, s *shop) {
 		}
 	}
 	p.shoot("wall")
+	p.view("buy")
+	for _, width := range []int64{320, 390, 1280} {
+		p.run(chromedp.EmulateViewport(width, 900))
+		out := p.js(`const card = document.querySelector("#foods li"), box = card.getBoundingClientRect();
+			card.querySelector("h2").textContent = "Sonnenblumenkernbrötchenschokoladenkuchen";
+			card.querySelector(".price b").textContent = "€1,234,567.89";
+			const right = (e) => {
+				const text = document.createRange();
+				text.selectNodeContents(e);
+				return text.getBoundingClientRect().right;
+			};
+			return [...card.querySelectorAll("h2, .price b, [data-count='1']")]
+				.filter((e) => right(e) > box.right || e.getBoundingClientRect().right > box.right)
+				.map((e) => e.textContent).join();`)
+		if out != "" {
+			t.Errorf("at %d pixels these are not within their card: %s", width, out)
+		}
+	}
 }
 
 // A keyboard is enough: the first keys skip the header, and a dialog gives the focus back.

@@ -104,14 +104,15 @@ func (c *operatorCommand) add() error {
 // setTOTP gives an operator another second factor, or none.
 func (c *operatorCommand) setTOTP() error {
 	if c.cfg.Off {
-		return c.change("%s has no second factor any more", func(o *operators.Operator) error {
-			o.TOTP, o.Recovery = "", nil
-			return nil
-		})
+		return c.change("%s has no second factor any more; all logins end with the next SIGHUP",
+			func(o *operators.Operator) error {
+				o.TOTP, o.Recovery = "", nil
+				return nil
+			})
 	}
 	var url string
 	var codes []string
-	err := c.change("%s has a new second factor; it counts from the next SIGHUP of the servers on",
+	err := c.change("%s has a new second factor; with the next SIGHUP it counts, and all logins end",
 		func(o *operators.Operator) (err error) {
 			url, codes, err = o.SetTOTP()
 			return err

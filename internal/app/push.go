@@ -204,19 +204,11 @@ func (w *pusher) open() error {
 		return err
 	}
 	w.limiter = listener.NewLimiter(listener.Config{TLS: encryption, TrustedProxies: w.cfg.TrustedProxies,
-		ConnsMax: w.cfg.MaxConns, ConnsPerAddressMax: perNetwork(w.cfg), Figures: w.count,
+		ConnsMax: w.cfg.MaxConns, ConnsPerAddressMax: w.cfg.MaxConnsPerIP, Figures: w.count,
 		Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" +
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil
-}
-
-// perNetwork is how many connections one network may hold: a quarter of all places stays for the others.
-func perNetwork(cfg *config.Config) int {
-	if cfg.MaxConnsPerIP > 0 {
-		return cfg.MaxConnsPerIP
-	}
-	return listener.Places(cfg.MaxConns) * 3 / 4
 }
 
 // heartbeat answers as POST /presence does.

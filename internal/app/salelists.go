@@ -49,7 +49,7 @@ func changeText(e *redisx.LogEntry) string {
 	case redisx.LogTimes:
 		return fmt.Sprintf("%s; before: %s", timesText(e.TimesAfter), timesText(e.TimesBefore))
 	case redisx.LogStock:
-		return fmt.Sprintf("food %d: %+d pieces, %d left, before %d", e.Food, e.Add, e.StockAfter, e.StockBefore)
+		return fmt.Sprintf("food %d: %+d, %d left, before %d", e.Food, e.Add, e.StockAfter, e.StockBefore)
 	case redisx.LogOrder:
 		return fmt.Sprintf("order %d of user %d: %s, before %s: %s", e.Number+1, e.User, itemsText(e.ItemsAfter),
 			itemsText(e.ItemsBefore), e.Reason)

@@ -12,7 +12,7 @@ const connsMax = 10_000_000
 type protectionFlags struct {
 	TLSCert, TLSKey string // names of PEM files, "" for plain HTTP
 	MaxConns        int    // of all workers together; 0 is no limit
-	MaxConnsPerIP   int    // of one client address to one worker; 0 is no limit
+	MaxConnsPerIP   int    // of one client address to one worker; 0: see listener.ShareOf
 	TrustedProxies  []netip.Prefix
 
 	proxies string // TrustedProxies as they were given
@@ -33,8 +33,8 @@ func (c *protectionFlags) add(f *Flags) {
 		"most `connections` at once, in equal shares for the workers, and as many again at -push-address; "+
 			"0 is no limit")
 	f.Number(&c.MaxConnsPerIP, "max-conns-per-ip", 0, 0, connsMax,
-		"most `connections` at once of a client address to each worker, trusted proxies excepted; 0 is no limit, "+
-			"and three quarters of all at -push-address")
+		"most `connections` at once of a client address to each worker, trusted proxies excepted; 0 is three "+
+			"quarters of the worker's share, this machine excepted")
 	f.Text(&c.proxies, "trusted-proxies", "",
 		"`addresses` and networks of proxies, as 10.0.0.1,fd00::/8: their X-Forwarded-For and "+
 			"X-Request-Id are believed")

@@ -180,8 +180,8 @@ func testSaleLists(t *testing.T, of []string, sale string) {
 (?s:.*)` + at + `  terminal  opens at \S+, closes at 2100-01-03T00:00:00Z; before: opens at ` +
 		`2100-01-02T00:00:00Z, closes at 2100-01-03T00:00:00Z
 ` + at + `  terminal  open, before scheduled
-` + at + `  terminal  food 2: \+7 pieces, 12 left, before 5
-` + at + `  terminal  food 2: -7 pieces, 5 left, before 12
+` + at + `  terminal  food 2: \+7, 12 left, before 5
+` + at + `  terminal  food 2: -7, 5 left, before 12
 $`)
 	if text := saleDone(t, of, "log"); !log.MatchString(text) {
 		t.Errorf("the log is\n%s", text)

@@ -16,7 +16,7 @@ export function open() {
 }
 
 function draw() {
-  const registered = session.user >= firstRegistered;
+  const registered = session?.user >= firstRegistered; // operators are not
   byId("password-form").hidden = !registered;
   byId("password-fixed").hidden = registered;
 }

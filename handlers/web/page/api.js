@@ -132,10 +132,10 @@ export const endSessions = () => endTokens(async () => {
 // logOut ends the login. why is "expired" or "idle" where the person did not ask for it. The page forgets it at once;
 // where the server cannot be reached its token lives until it expires.
 export function logOut(why) {
-  const login = session;
+  const left = login();
   become(null, why);
-  if (login && why !== "expired") {
-    request("POST", "/logout", undefined, {}, login).catch(() => {});
+  if (left && why !== "expired") {
+    request("POST", "/logout", undefined, {}, left).catch(() => {});
   }
 }
 

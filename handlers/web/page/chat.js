@@ -1,6 +1,6 @@
 // The chat view: the list of threads beside the shown one. It is loaded when the view is opened first.
 
-import { session } from "./api.js";
+import { operator, session } from "./api.js";
 import { attempt } from "./attempt.js";
 import * as contacts from "./contacts.js";
 import { byId, drawList, make, setText } from "./dom.js";
@@ -44,8 +44,8 @@ function build() {
         make("label", { class: "check" },
           make("input", { id: "visible", type: "checkbox" }), say("Others see when I am online"))),
       make("div", { id: "chat-welcome", class: "welcome-chat" },
-        make("p", {}, say("Log in to write. Who has no account can register.")),
-        make("div", { class: "buttons" },
+        make("p", { id: "chat-why" }),
+        make("div", { id: "chat-enter", class: "buttons" },
           make("button", { id: "chat-log-in", type: "button", class: "primary" }, say("Log in")),
           button("chat-register", "Register")))),
     thread.build()));
@@ -93,6 +93,9 @@ function draw() {
   byId("chat-state").dataset.link = talk.link;
   byId("view-chat").dataset.shows = talk.open ? "thread" : "list";
   byId("chat-welcome").hidden = loggedIn;
+  byId("chat-enter").hidden = operator !== null;
+  setText(byId("chat-why"), say(operator ? "Operators do not write here." :
+    "Log in to write. Who has no account can register."));
   byId("chat-own").hidden = !loggedIn;
   byId("threads-older").hidden = talk.before === 0;
   byId("visible").checked = talk.visible;

@@ -25,6 +25,7 @@ export function start() {
   });
   setText(byId("login-provider"), say("Log in with {provider}", { provider }));
   byId("login-provider").addEventListener("click", toProvider);
+  become(false);
   onSession(show);
   resume();
   comeBack();
@@ -36,7 +37,7 @@ let asOperator = false; // the form is for an operator
 function become(wanted) {
   asOperator = wanted;
   setText(byId("login-title"), say(asOperator ? "Log in as an operator" : "Log in"));
-  byId("login-operator").ariaPressed = asOperator;
+  setText(byId("login-operator"), say(asOperator ? "Log in as a buyer" : "Log in as an operator"));
   byId("login-provider").hidden = !asOperator || !hasProvider;
   byId("login-register").hidden = asOperator || document.documentElement.dataset.chat === "off";
   askCode(false);
@@ -120,6 +121,9 @@ function refuse(error) {
   const needsCode = error.code === "CODE_NEEDED" || error.code === "WRONG_CODE";
   askCode(needsCode);
   tellError(byId("login-message"), error);
+  if (error.code === "USER_AUTH_FAIL" && !asOperator && !byId("login-operator").hidden) {
+    byId("login-message").append(" ", say("Operators have a form of their own: see below."));
+  }
   if (needsCode) {
     byId("login-message").dataset.kind = error.code === "CODE_NEEDED" ? "" : "bad";
     byId("login-code").focus();

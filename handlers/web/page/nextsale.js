@@ -9,6 +9,8 @@ import { known } from "./store.js";
 import { say } from "./words.js";
 
 const path = "/admin/sale/next";
+export let opened = ""; // id of the sale that was opened here: its message stays
+
 const attempts = 5; // the server opens it once at most
 
 // start has the form ask agreed and then perform, which show the outcome.
@@ -26,9 +28,10 @@ export function start(agreed, perform) {
     const plan = await look();
     if (plan && await agreed(say("Open the next sale?"), text(plan, times), say("Open the next sale"), true)) {
       tell(byId("operate-message"), "", say("The next sale is being opened…"));
-      perform(() => open({ id: plan.sale, ...times }), (opened) => {
+      perform(() => open({ id: plan.sale, ...times }), ({ next }) => {
+        opened = next;
         byId("next-sale").reset();
-        return say("Sale {id} is there. The servers take it over within seconds.", { id: opened.next });
+        return say("Sale {id} is there. The servers take it over within seconds.", { id: next });
       });
     }
   });

@@ -84,7 +84,9 @@ function follow(sale) {
     saleShown = sale.id;
     changeShown = "";
     showTimes(true);
-    tell(byId("operate-message"), "", "");
+    if (sale.id !== nextSale.opened) {
+      tell(byId("operate-message"), "", "");
+    }
     tell(byId("export-state"), "", "");
   }
   const { id, state, opens_at, closes_at } = sale;

@@ -1,7 +1,7 @@
 // The dialogs of the account and of the chat: each has a title, a place for what went wrong, and a way out. They end
 // with the login.
 
-import { onSession, session } from "./api.js";
+import { onSession, operator, session } from "./api.js";
 import { attempt } from "./attempt.js";
 import { make, setText } from "./dom.js";
 import { onTalk } from "./talk.js";
@@ -32,7 +32,7 @@ export class Panel {
   }
 
   redraw() {
-    if (session) {
+    if (session || operator) {
       this.draw();
     } else {
       this.dialog.close();

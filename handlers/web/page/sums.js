@@ -3,11 +3,11 @@
 import * as api from "./api.js";
 import { byId, make, setText } from "./dom.js";
 import { download } from "./download.js";
-import { after, count, number } from "./format.js";
+import { after, number } from "./format.js";
 import { amount, nameOf } from "./goods.js";
 import { tellError } from "./messages.js";
 import { known } from "./store.js";
-import { language, say } from "./words.js";
+import { language, say, sayCount } from "./words.js";
 
 const rowsMax = 200; // shown; a file has all
 
@@ -94,6 +94,7 @@ function draw() {
   setText(byId("sums-note"), [
     rows.length > rowsMax && say("The first {n} of {all} foods; the file has all.",
       { n: number(rowsMax), all: number(rows.length) }),
-    total?.refused_unnamed > 0 && say("Of {orders} that were refused the foods are not known.",
-      { orders: count(total.refused_unnamed, "order") })].filter(Boolean).join(" "));
+    total?.refused_unnamed > 0 && sayCount(total.refused_unnamed,
+      "Of one order that was refused the foods are not known.",
+      "Of {n} orders that were refused the foods are not known.")].filter(Boolean).join(" "));
 }

@@ -6,6 +6,7 @@ import { bars, byId, make, setText, tell } from "./dom.js";
 import { number, upToMinute, zone } from "./format.js";
 import { wordsOf } from "./hits.js";
 import { tellError } from "./messages.js";
+import { known } from "./store.js";
 import { say } from "./words.js";
 
 const usualKey = "call:POST /orders:2xx";
@@ -52,6 +53,12 @@ export async function show() {
   const question = ++asked;
   const words = byId("traffic-key").value.trim() || wordsOf(usualKey);
   const key = words === wordsOf(usualKey) ? usualKey : keys.get(words) ?? words;
+  if (key === usualKey && known.sale?.orders === 0) { // nobody has counted it yet
+    draw([]);
+    setText(byId("traffic-total"), "");
+    tell(byId("traffic-state"), "", say("No orders yet"));
+    return;
+  }
   tell(byId("traffic-state"), "", say("Reading…"));
   try {
     const [curve, top] = await Promise.allSettled([

@@ -21,11 +21,13 @@ package live
 import (
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/serve/listener"
 )
 
 const (
@@ -73,7 +75,8 @@ type Hub struct {
 	wake  chan struct{}
 
 	mu      sync.Mutex
-	taken   int // places of viewers, also before they join
+	taken   int                // places of viewers, also before they join
+	takenBy map[netip.Addr]int // those of each listener.Subscriber that is counted
 	joining []Viewer
 	ending  bool // End has been called
 
@@ -101,7 +104,7 @@ type Hub struct {
 // New makes a Hub. Run must run for its viewers to see anything.
 func New(cfg Config) (*Hub, error) {
 	h := &Hub{cfg: cfg, wake: make(chan struct{}, 1), random: rand.IntN, latest: batchesMax,
-		writesMax: writesMax, board: reader{board: cfg.Board, sale: cfg.SaleID}}
+		writesMax: writesMax, takenBy: map[netip.Addr]int{}, board: reader{board: cfg.Board, sale: cfg.SaleID}}
 	if err := h.watcher.open(); err != nil {
 		return nil, err
 	}
@@ -115,16 +118,26 @@ func (h *Hub) PublishStock(stock []int64) { h.stock.Store(&stock) }
 // change of that. The slice must not change.
 func (h *Hub) PublishOf(pieces []int64) { h.of.Store(&pieces) }
 
-// Reserve takes a place for a viewer. It reports false if all places are taken, or after End. Join or
-// Release must follow.
-func (h *Hub) Reserve() bool {
+// Reserve takes a place for a viewer from an address. It reports false if all places are taken, or the
+// share of the address, or after End. Join or Release must follow. An address of this machine has no share.
+func (h *Hub) Reserve(from netip.Addr) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ending || h.taken >= h.viewersMax() {
+	most := h.viewersMax()
+	counts, from := counted(from)
+	if h.ending || h.taken >= most || counts && h.takenBy[from] >= listener.ShareOf(most) {
 		return false
 	}
 	h.taken++
+	if counts {
+		h.takenBy[from]++
+	}
 	return true
+}
+
+// counted returns the client that an address stands for, and whether its places are counted.
+func counted(from netip.Addr) (counts bool, client netip.Addr) {
+	return from.IsValid() && !from.Unmap().IsLoopback(), listener.Subscriber(from)
 }
 
 // viewersMax leaves a quarter of the worker's connections to buyers.
@@ -136,10 +149,15 @@ func (h *Hub) viewersMax() int {
 }
 
 // Release gives back a place that no viewer has taken, or that a viewer has left.
-func (h *Hub) Release() {
+func (h *Hub) Release(from netip.Addr) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.taken--
-	h.mu.Unlock()
+	if counts, from := counted(from); counts {
+		if h.takenBy[from]--; h.takenBy[from] == 0 {
+			delete(h.takenBy, from)
+		}
+	}
 }
 
 // Join begins to send to a viewer with a place. The Hub closes its connection in the end.

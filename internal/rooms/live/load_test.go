@@ -3,6 +3,7 @@ package live
 import (
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ func (m member) Send(text []byte) (taken int, open bool) {
 }
 
 func (c *crowd) join() {
-	if !c.Reserve() {
+	if !c.Reserve(netip.Addr{}) {
 		c.Fatal("a viewer is refused")
 	}
 	c.Join(Viewer{Stream: member{c}, Head: []byte(head)})
@@ -203,7 +204,7 @@ func TestMemory(t *testing.T) {
 	}
 	before, goroutines := heap(), runtime.NumGoroutine()
 	for i := range streams {
-		if !s.Reserve() {
+		if !s.Reserve(netip.Addr{}) {
 			t.Fatal("a viewer is refused")
 		}
 		streams[i].Head = []byte(head)

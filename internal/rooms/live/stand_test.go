@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -169,7 +170,7 @@ func (s *stand) joinAs(v Viewer) *client {
 func (s *stand) enter(v Viewer) *client {
 	s.Helper()
 	c, far := s.connect()
-	if !s.Reserve() {
+	if !s.Reserve(netip.Addr{}) {
 		s.Fatal("a viewer is refused")
 	}
 	v.Stream, v.Head = NewStream(far, s.limiter), []byte(head)

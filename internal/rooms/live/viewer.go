@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"net/netip"
 	"runtime"
 	"time"
 )
@@ -17,6 +18,7 @@ const (
 // Viewer is a connection that is to get events, with its request.
 type Viewer struct {
 	Stream Stream
+	From   netip.Addr  // as it was given to Reserve
 	Head   []byte      // of the reply
 	Root   bool        // gets the event top too
 	Until  int64       // Unix second at which it ends, 0 for no end
@@ -27,6 +29,7 @@ type Viewer struct {
 // viewer is a Viewer that gets events.
 type viewer struct {
 	Stream
+	from   netip.Addr
 	root   bool
 	until  int64
 	ended  func() bool // nil where that is not asked
@@ -39,8 +42,8 @@ type viewer struct {
 
 // admit sends a viewer its first message: the state of the sale, and the events before.
 func (h *Hub) admit(joins *Viewer) {
-	v := &viewer{Stream: joins.Stream, root: joins.Root, until: joins.Until, ended: joins.Ended,
-		since: h.second, index: len(h.viewers), number: unwatched}
+	v := &viewer{Stream: joins.Stream, from: joins.From, root: joins.Root, until: joins.Until,
+		ended: joins.Ended, since: h.second, index: len(h.viewers), number: unwatched}
 	if v.root {
 		h.roots++
 	}
@@ -176,7 +179,7 @@ func (h *Hub) forget(v *viewer) {
 	if v.root {
 		h.roots--
 	}
-	h.Release()
+	h.Release(v.from)
 }
 
 // endAll ends all viewers. They are told to come back at different times.

@@ -3,8 +3,11 @@ package live
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // A viewer ends with what lets it see more, and is told when to come back; the others go on.
@@ -46,24 +49,43 @@ func TestLimit(t *testing.T) {
 	s := openStand(t, 2)
 	first := s.join(false, 0)
 	s.join(false, 0)
-	if s.Reserve() {
+	if s.Reserve(netip.Addr{}) {
 		t.Error("a third viewer gets a place")
 	}
 	first.Close()
 	s.awaitViewers(1)
-	if !s.Reserve() {
+	if !s.Reserve(netip.Addr{}) {
 		t.Error("the place of a viewer that has gone is not free")
 	}
-	s.Release()
+	s.Release(netip.Addr{})
 	s.worker.ConnectionsMax.Set(2)
-	if s.Reserve() {
+	if s.Reserve(netip.Addr{}) {
 		t.Error("viewers take all connections")
 	}
 	s.worker.ConnectionsMax.Set(8)
 	s.End()
-	if s.Reserve() {
+	if s.Reserve(netip.Addr{}) {
 		t.Error("a viewer gets a place at the end")
 	}
+}
+
+// One address has three quarters of the places, this machine all of them.
+func TestLimitOfAddress(t *testing.T) {
+	s := openStand(t, 4)
+	home, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for i := range 4 {
+		testkit.Same(t, fmt.Sprint("place ", i), s.Reserve(home), i < 3)
+	}
+	testkit.Same(t, "another address", s.Reserve(other), true)
+	testkit.Same(t, "one more", s.Reserve(other), false)
+	for range 3 {
+		s.Release(home)
+	}
+	s.Release(other)
+	for range 4 {
+		testkit.Same(t, "this machine", s.Reserve(netip.MustParseAddr("127.0.0.1")), true)
+	}
+	testkit.Same(t, "addresses that are kept", len(s.takenBy), 0)
 }
 
 // Viewers that have gone are noticed, however they went, and so are those that send something.
@@ -100,7 +122,7 @@ func TestEnd(t *testing.T) {
 	c := s.join(false, 0)
 	c.want(s.hello(s.noOrders()))
 	late, far := s.connect()
-	if !s.Reserve() {
+	if !s.Reserve(netip.Addr{}) {
 		t.Fatal("a viewer is refused")
 	}
 	s.End()

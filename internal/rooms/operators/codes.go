@@ -19,11 +19,15 @@ import (
 // Every key of the room, for each operator. All have one hash tag, so that on Redis Cluster they lie on one
 // node:
 //
-//	{operator}code:<number>  hash        the last step whose code was used; wrong codes of a     2 days
-//	                                     step and of a day, with that step and that day; see
-//	                                     code.lua
-//	{operator}used:<number>  sorted set  hashes of the recovery codes that were used, by when    for good
-//	                                     (Unix ms); the last usedKept of them
+//	{operator}code:<who>  hash        the last step whose code was used; wrong codes of a        2 days
+//	                                  step and of a day, with that step and that day; see
+//	                                  code.lua
+//	{operator}used:<who>  sorted set  hashes of the recovery codes that were used, by when       for good
+//	                                  (Unix ms); the last usedKept of them
+//	{operator}networks    sorted set  networks from which operators have logged in, by when      90 days
+//	                                  (Unix ms); the last networksMax of them
+//
+// <who> is the number of an operator, and a part of a hash of the second factor.
 //
 // HashTag is in all keys of the room.
 const HashTag = "{operator}"

@@ -40,7 +40,7 @@ func Add(list []Operator, name string, role Role, password []byte) ([]Operator, 
 	}
 	o := Operator{Number: 1, Name: shown, Role: role}
 	for slices.ContainsFunc(list, func(other Operator) bool { return other.Number == o.Number }) {
-		o.Number++ // the number of somebody who has gone will do, see Holder
+		o.Number++ // the number of somebody who has gone will do, see Holder and key
 	}
 	if o.Number > NumberMax {
 		return nil, ErrTooMany

@@ -11,10 +11,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"strconv"
+	"fmt"
+	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/credentials"
 	"flashsale/redisx/pipeline"
 )
@@ -72,11 +75,11 @@ const NumberMax = 1<<numberBits - 1
 
 const numberBits = 12
 
-// Holder is the operator as a token names him: his number, and some bits of a hash over name and password.
-// So a token ends with the password that it was got for, and nobody gets the tokens of a former operator
-// with the same number. One in a million changes leaves the bits as they were.
+// Holder is the operator as a token names him: his number, and some bits of a hash over name, password and
+// second factor. So a token ends with those that it was got for, and nobody gets the tokens of a former
+// operator with the same number. One in a million changes leaves the bits as they were.
 func (o *Operator) Holder() uint32 {
-	sum := sha256.Sum256([]byte(o.Name + "\n" + o.Password))
+	sum := sha256.Sum256([]byte(o.Name + "\n" + o.Password + "\n" + o.TOTP))
 	return binary.BigEndian.Uint32(sum[:])<<numberBits | o.Number
 }
 
@@ -92,6 +95,9 @@ type Operators struct {
 	redis  *pipeline.Conn
 	hashes *credentials.Queue
 	list   atomic.Pointer[lists]
+
+	knowing  sync.Mutex // of writers of networks
+	networks atomic.Pointer[map[netip.Addr]bool]
 }
 
 // lists are the operators by what a call names.
@@ -110,8 +116,11 @@ func New(cfg Config) *Operators {
 	return o
 }
 
-// Run keeps the connection until ctx ends. It returns nil.
-func (o *Operators) Run(ctx context.Context) error { return o.redis.Run(ctx) }
+// Run keeps the connection, and hears of networks, until ctx ends. It returns nil.
+func (o *Operators) Run(ctx context.Context) error {
+	background.Beside(o.redis.Run, func() { background.Repeat(ctx, o.hearNetworks) })
+	return nil
+}
 
 // Up reports whether Redis can be reached.
 func (o *Operators) Up() bool { return o.redis.Up() }
@@ -151,6 +160,9 @@ func (o *Operators) LogIn(name string, password []byte, code string) (*Operator,
 	return found, o.checkCode(found, code)
 }
 
+// key names what Redis keeps of the operator. Who gets the number of a former operator, or another second
+// factor, begins anew.
 func (o *Operator) key(kind string) string {
-	return HashTag + kind + ":" + strconv.FormatUint(uint64(o.Number), 10)
+	sum := sha256.Sum256([]byte(o.TOTP))
+	return fmt.Sprintf("%s%s:%d:%x", HashTag, kind, o.Number, sum[:4])
 }

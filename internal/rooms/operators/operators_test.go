@@ -2,6 +2,8 @@ package operators
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -39,21 +41,25 @@ func TestLogIn(t *testing.T) {
 	}
 }
 
-// A token's operator is found by number, name and password: whoever has gone, or has another one of these,
-// is not. The role is that of the list.
+// A token's operator is found by number, name, password and second factor: whoever has gone, or has another
+// one of these, is not. The role is that of the list.
 func TestHolder(t *testing.T) {
 	ann := operator(t, 7, "ann", Viewer)
 	o := New(Config{Redis: roomtest.Nowhere(), List: []Operator{ann}, Hash: testkit.FastHash})
 	holder := ann.Holder()
 	same, other, renamed, promoted := ann, operator(t, 7, "ann", Viewer), ann, ann
 	renamed.Name, promoted.Role = "bob", Admin
+	secured := ann
+	_, _, err := secured.SetTOTP()
+	testkit.Must(t, err)
 	for _, test := range []struct {
 		what string
 		list []Operator
 		role Role // "" for nobody
 	}{
 		{"as before", []Operator{same}, Viewer}, {"another password", []Operator{other}, ""},
-		{"another name", []Operator{renamed}, ""}, {"another role", []Operator{promoted}, Admin},
+		{"another name", []Operator{renamed}, ""}, {"another second factor", []Operator{secured}, ""},
+		{"another role", []Operator{promoted}, Admin},
 		{"nobody", nil, ""}, {"back", []Operator{ann}, Viewer},
 	} {
 		o.Use(test.list)
@@ -68,6 +74,26 @@ func TestHolder(t *testing.T) {
 	if holder&NumberMax != 7 {
 		t.Errorf("holder %x has another number", holder)
 	}
+}
+
+// The networks of logins are known on every server, also on one that begins later, up to a number.
+func TestNetworks(t *testing.T) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		one := run(t, redis)
+		home := netip.MustParseAddr("192.0.2.1")
+		for i := range networksMax {
+			network := fmt.Sprintf("10.0.%d.%d", i/256, i%256)
+			roomtest.Ask[int](t, one.redis, "ZADD", networksKey, strconv.Itoa(i), network)
+		}
+		testkit.Same(t, "before", one.Knows(home), false)
+		one.Came(home)
+		testkit.Same(t, "here", one.Knows(home), true)
+		other := run(t, redis)
+		testkit.Until(t, "the other server", func() bool { return other.Knows(home) })
+		testkit.Same(t, "the oldest one", other.Knows(netip.MustParseAddr("10.0.0.0")), false)
+		testkit.Same(t, "the next one", other.Knows(netip.MustParseAddr("10.0.0.1")), true)
+		testkit.Same(t, "those in Redis", roomtest.Ask[int](t, one.redis, "ZCARD", networksKey), networksMax)
+	})
 }
 
 func TestRoles(t *testing.T) {
@@ -102,6 +128,13 @@ func TestCodes(t *testing.T) {
 		testkit.Wants(t, "the same code on another server", logIn(two, code), ErrWrongCode)
 		testkit.Wants(t, "the code before it", logIn(two, codeOf(t, &ann, step-1)), ErrWrongCode)
 		testkit.Wants(t, "the code behind it", logIn(two, codeOf(t, &ann, step+1)), nil)
+
+		ben := operator(t, 1, "ben", Operates) // who gets the number of ann
+		_, _, err = ben.SetTOTP()
+		testkit.Must(t, err)
+		two.Use([]Operator{ben})
+		_, err = two.LogIn("ben", []byte("password of ben"), codeOf(t, &ben, step))
+		testkit.Wants(t, "another second factor", err, nil)
 	})
 }
 

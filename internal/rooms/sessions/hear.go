@@ -76,18 +76,18 @@ func (s *Sessions) read(rows []string) error {
 	told := map[Holder]ends{}
 	for i, note := range notes {
 		if h, ok := holderOf(words[2+i]); ok {
-			told[h] = s.endsOf(note)
+			told[h] = s.endsOf(h, note)
 		}
 	}
 	s.ended.add(told, time.Now().Unix())
 	return nil
 }
 
-// endsOf reads a note, see end.lua. What is no note counts as none.
-func (s *Sessions) endsOf(note string) (own ends) {
+// endsOf reads a note of a holder, see end.lua. What is no note counts as none.
+func (s *Sessions) endsOf(h Holder, note string) (own ends) {
 	all, rest, _ := strings.Cut(note, " ")
 	if end, err := strconv.ParseInt(all, 10, 64); err == nil && end > 0 {
-		own.all = s.last(end)
+		own.all = s.last(h, end)
 	}
 	words := strings.Fields(rest)
 	for i := 0; i+1 < len(words); i += 2 {

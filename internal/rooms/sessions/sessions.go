@@ -31,7 +31,18 @@ var ErrTooMany = errors.New("too many people have ended sessions")
 // Config is what the room needs.
 type Config struct {
 	Redis    pipeline.Config
-	TokenTTL time.Duration // how long a token is valid, the same on all servers
+	TokenTTL time.Duration // how long a token is valid, the same on all servers; see Lifetime
+}
+
+// operatorMax is how long the session of an operator lasts at most.
+const operatorMax = 12 * time.Hour
+
+// Lifetime is how long a session of the holder lasts where a token is valid for this time.
+func Lifetime(h Holder, tokenTTL time.Duration) time.Duration {
+	if h&operators != 0 {
+		return min(tokenTTL, operatorMax)
+	}
+	return tokenTTL
 }
 
 // Sessions is the room in one process. Its methods are safe for concurrent use.
@@ -118,7 +129,7 @@ func (s *Sessions) EndAll(h Holder) error {
 	if err != nil {
 		return err
 	}
-	next := time.Unix(s.last(end)+1, 0).Add(-s.cfg.TokenTTL)
+	next := time.Unix(s.last(h, end)+1, 0).Add(-Lifetime(h, s.cfg.TokenTTL))
 	time.Sleep(min(time.Until(next), skewMax))
 	return nil
 }
@@ -131,14 +142,15 @@ func (s *Sessions) NoteAll(h Holder) error {
 
 func (s *Sessions) noteAll(h Holder) (end int64, err error) {
 	if end, err = s.note(h, "", 0); err == nil {
-		s.ended.add(map[Holder]ends{h: {all: s.last(end)}}, time.Now().Unix())
+		s.ended.add(map[Holder]ends{h: {all: s.last(h, end)}}, time.Now().Unix())
 	}
 	return end, err
 }
 
-// last is when the last token expires that was minted in the second of an end (Unix milliseconds).
-func (s *Sessions) last(end int64) (expires int64) {
-	return time.Unix(end/1000+1, 0).Add(s.cfg.TokenTTL - 1).Unix()
+// last is when the last token of a holder expires that was minted in the second of an end (Unix
+// milliseconds).
+func (s *Sessions) last(h Holder, end int64) (expires int64) {
+	return time.Unix(end/1000+1, 0).Add(Lifetime(h, s.cfg.TokenTTL) - 1).Unix()
 }
 
 // What end.lua returns, beside the time.

@@ -18,7 +18,9 @@ import (
 const ttl = time.Hour
 
 // run makes a room that runs until the test ends.
-func run(tb testing.TB, redis pipeline.Config) *Sessions {
+func run(tb testing.TB, redis pipeline.Config) *Sessions { return runFor(tb, redis, ttl) }
+
+func runFor(tb testing.TB, redis pipeline.Config, ttl time.Duration) *Sessions {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	s := New(Config{Redis: redis, TokenTTL: ttl})
@@ -114,6 +116,25 @@ func TestEnds(t *testing.T) {
 		testkit.Same(t, "before they expire", s.IsEnded(User(7), 1, before), true)
 		s.ended.sweep(after + 2)
 		testkit.Same(t, "what is kept", s.ended.shards[7].Load() == nil && s.ended.shards[8].Load() == nil, true)
+	}
+}
+
+// A login right after the end of all is valid on every server, also an operator's, which lasts half a day
+// where a buyer's lasts a day.
+func TestLoginAfterTheEnd(t *testing.T) {
+	redis := roomtest.Of(redistest.New(t))
+	const day = 24 * time.Hour
+	one, other := runFor(t, redis, day), runFor(t, redis, day)
+	for _, h := range []Holder{User(7), Operator(7)} {
+		expiry := func() int64 { return time.Now().Add(Lifetime(h, day)).Unix() }
+		before := expiry()
+		testkit.Must(t, one.EndAll(h))
+		after := expiry()
+		testkit.Until(t, "the end on the other server", func() bool { return other.IsEnded(h, 1, before) })
+		for _, s := range []*Sessions{one, other} {
+			testkit.Same(t, h.String()+" before", s.IsEnded(h, 1, before), true)
+			testkit.Same(t, h.String()+" after", s.IsEnded(h, 1, after), false)
+		}
 	}
 }
 
@@ -223,19 +244,26 @@ func TestOlderAnswer(t *testing.T) {
 
 // The token of each moment of a second ends; a lifetime need not be whole seconds.
 func TestLastToken(t *testing.T) {
-	for _, ttl := range []time.Duration{time.Second, 1500 * time.Millisecond, time.Hour, 7*time.Hour + 1} {
-		s := &Sessions{cfg: Config{TokenTTL: ttl}}
-		const second = 1_800_000_000
-		for ms := int64(0); ms < 1000; ms += 111 {
-			end := int64(second*1000) + ms
-			if minted := time.UnixMilli(end).Add(ttl).Unix(); minted > s.last(end) {
-				t.Errorf("ttl %v: the token of %d ms expires at %d, the last at %d", ttl, ms, minted, s.last(end))
-			}
+	for _, ttl := range []time.Duration{time.Second, 1500 * time.Millisecond, 7*time.Hour + 1, 24 * time.Hour} {
+		for _, h := range []Holder{User(7), Operator(7)} {
+			testLastToken(t, h, ttl)
 		}
-		next := time.Unix(s.last(second*1000)+1, 0).Add(-ttl)
-		if wait := next.Sub(time.Unix(second, 0)); wait > skewMax {
-			t.Errorf("ttl %v: a login waits %v", ttl, wait)
+	}
+}
+
+func testLastToken(t *testing.T, h Holder, ttl time.Duration) {
+	s := &Sessions{cfg: Config{TokenTTL: ttl}}
+	ttl = Lifetime(h, ttl)
+	const second = 1_800_000_000
+	for ms := int64(0); ms < 1000; ms += 111 {
+		end := int64(second*1000) + ms
+		if minted := time.UnixMilli(end).Add(ttl).Unix(); minted > s.last(h, end) {
+			t.Errorf("%s, %v: the token of %d ms expires at %d, the last at %d", h, ttl, ms, minted, s.last(h, end))
 		}
+	}
+	next := time.Unix(s.last(h, second*1000)+1, 0).Add(-ttl)
+	if wait := next.Sub(time.Unix(second, 0)); wait > skewMax {
+		t.Errorf("%s, %v: a login waits %v", h, ttl, wait)
 	}
 }
 

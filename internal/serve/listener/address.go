@@ -43,6 +43,10 @@ func Within(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
+// ShareOf is how many of some places one client address may have where no number is given. A quarter stays
+// for the others. A single machine that brings the load of a whole contest stays far below it.
+func ShareOf(places int) int { return max(places*3/4, 1) }
+
 // Subscriber returns the part of an address that stands for one client: the IPv4 address, or the IPv6
 // network, in which the client may choose any address.
 func Subscriber(a netip.Addr) netip.Addr {

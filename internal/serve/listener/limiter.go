@@ -41,7 +41,10 @@ var timeouts = [states]time.Duration{
 // checks all connections once a second, instead of a deadline for every request; scripts/bench/TUNING.md has
 // the gain. The connections of an event loop have the same clock and limits; the loop closes them (AtTick).
 type Limiter struct {
-	cfg    Config
+	cfg Config
+	// Programs of this machine, a proxy perhaps, count as one address only where a number is given.
+	countsLocal bool
+
 	ticks  atomic.Int64 // since the start: a clock that is cheap to read
 	atTick []func()
 
@@ -61,11 +64,15 @@ type Slot struct {
 // NewLimiter makes a Limiter without connections.
 func NewLimiter(cfg Config) *Limiter {
 	cfg.ConnsMax = Places(cfg.ConnsMax)
+	named := cfg.ConnsPerAddressMax > 0
+	if !named {
+		cfg.ConnsPerAddressMax = ShareOf(cfg.ConnsMax)
+	}
 	if cfg.Figures == nil {
 		cfg.Figures = figures.Private()
 	}
 	cfg.Figures.ConnectionsMax.Set(int64(cfg.ConnsMax))
-	return &Limiter{cfg: cfg, conns: map[*Conn]struct{}{}, addresses: map[netip.Addr]int{}}
+	return &Limiter{cfg: cfg, countsLocal: named, conns: map[*Conn]struct{}{}, addresses: map[netip.Addr]int{}}
 }
 
 // Listen returns a listener that accepts from a socket within the limits. Listeners may share a Limiter.
@@ -131,7 +138,7 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 // Admit takes a slot for a connection from an address. Over a limit (all connections, or those of the
 // address) it logs that and returns false: the caller sends Refusal and closes the connection.
 func (l *Limiter) Admit(peer netip.Addr) (p Slot, ok bool) {
-	if l.cfg.ConnsPerAddressMax > 0 && !Within(peer, l.cfg.TrustedProxies) {
+	if (l.countsLocal || !peer.Unmap().IsLoopback()) && !Within(peer, l.cfg.TrustedProxies) {
 		p.address = Subscriber(peer)
 	}
 	l.mu.Lock()

@@ -55,7 +55,7 @@ func BoundSends(l net.Listener) error {
 type Config struct {
 	TLS                *tls.Config    // nil for plain text
 	ConnsMax           int            // connections at once; 0: as many as there are file descriptors
-	ConnsPerAddressMax int            // connections at once of one client address; 0: no limit
+	ConnsPerAddressMax int            // connections at once of one client address; 0: see ShareOf
 	TrustedProxies     []netip.Prefix // not counted by address: each has the connections of many clients
 	// Sent to a connection over a limit before it is closed; with TLS nothing is sent.
 	Refusal []byte

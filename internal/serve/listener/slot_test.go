@@ -32,6 +32,16 @@ func TestAdmitAndLeave(t *testing.T) {
 			{"10.0.0.1", 0, true, 1}, {"10.0.0.1", 0, false, 1}, {"10.0.0.2", 0, true, 2}, {"", 2, true, 1},
 			{"10.0.0.1", 0, false, 1}, {"10.0.0.2", 0, true, 2}, {"", 0, true, 1}, {"10.0.0.1", 0, true, 2},
 		}},
+		"share of an address": {Config{ConnsMax: 4}, []step{
+			{"10.0.0.1", 0, true, 1}, {"10.0.0.1", 0, true, 2}, {"10.0.0.1", 0, true, 3}, {"10.0.0.1", 0, false, 3},
+			{"10.0.0.2", 0, true, 4}, {"", 0, true, 3}, {"", 1, true, 2}, {"10.0.0.1", 0, true, 3},
+		}},
+		"this machine": {Config{ConnsMax: 4}, []step{
+			{"127.0.0.1", 0, true, 1}, {"127.0.0.1", 0, true, 2}, {"::1", 0, true, 3}, {"127.0.0.1", 0, true, 4},
+		}},
+		"this machine, by number": {Config{ConnsPerAddressMax: 1}, []step{
+			{"127.0.0.1", 0, true, 1}, {"127.0.0.1", 0, false, 1},
+		}},
 		"network of IPv6": {Config{ConnsPerAddressMax: 1}, []step{
 			{"2001:db8::1", 0, true, 1}, {"2001:db8::2", 0, false, 1}, {"2001:db8:0:1::1", 0, true, 2},
 			{"", 0, true, 1}, {"2001:db8::2", 0, true, 2},
