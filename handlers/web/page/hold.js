@@ -122,8 +122,8 @@ async function pay(id) {
 }
 
 async function giveBack(id) {
-  const text = say("Its pieces go back at once, and others can buy them. You may order again, if there are pieces left. " +
-    "A payment that you have begun ends.");
+  const text = say("Its pieces go back at once, and others can buy them. You may order again, if there are pieces " +
+    "left. A payment that you have begun ends.");
   if (await ask(say("Give order {id} back?", { id }), text, say("Give it back"), true)) {
     await api.call("DELETE", `/orders/${encodeURIComponent(id)}`);
     await look(id);
