@@ -275,7 +275,8 @@ func figuresFit(t *testing.T, s *shop) {
 				p50_ms: 4900, p99_ms: 9999,
 				connections: 100000, redis: "away", ledger_lag: 1000000 });
 			await new Promise(requestAnimationFrame);
-			return [...document.querySelectorAll(".tile dd, .cells b")].filter((e) => {
+			const shown = [...document.querySelectorAll(".tile dd, .cells b")].filter((e) => e.checkVisibility());
+			return shown.filter((e) => {
 				const text = document.createRange();
 				text.selectNodeContents(e);
 				const box = e.parentElement, pad = parseFloat(getComputedStyle(box).paddingRight);

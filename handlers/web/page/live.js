@@ -83,7 +83,7 @@ function showSale(sale) {
 // showHeld shows the pieces of orders that wait to be paid, where orders are held.
 function showHeld({ pieces_held: held, next_release_at: next }) {
   byId("held-tile").hidden = held === undefined;
-  setFigure(byId("held"), number(held));
+  setFigure(byId("held"), held === undefined ? "" : number(held));
   setText(byId("next-release"), next ? say("the next hold ends {time}", { time: time(next) }) : "");
 }
 
