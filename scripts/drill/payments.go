@@ -90,8 +90,15 @@ func paymentsUnknown(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.provider.Pay(payment, false); err != nil {
 		return err
 	}
-	h.sendOnce(dice)
+	telling, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { // a provider tells it again and again
+		defer close(ended)
+		h.send(telling, dice)
+	}()
 	s.awaitAlert(ctx)
+	stop()
+	<-ended
 	_, err = s.redis.ask(ctx, "RENAME", "hidden", order)
 	return err
 }
