@@ -1,5 +1,5 @@
--- Ends an order: a held one for its buyer or for root, a paid one for root. With shared.lua in front; KEYS as
--- there.
+-- Ends an order: a held one for its buyer or for root, a paid one for root. With shared.lua in
+-- front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  who ends it: string; "" for its buyer, who cannot end a paid one

@@ -1,5 +1,5 @@
--- Notes the payment that the provider has opened for an order, or that it has opened none. With shared.lua in
--- front; KEYS as there.
+-- Notes the payment that the provider has opened for an order, or that it has opened none. With
+-- shared.lua in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  which payment of the order this is, see pay.lua: integer > 0
