@@ -105,6 +105,8 @@ func testAccessLog(t *testing.T, s *shop) {
 	if s.cfg.Loop != nil {
 		hot, cold = onEventLoop, lentByLoop
 	}
+	s.withOperators(t, staff...)
+	vera := "?access_token=" + s.tokenNamed("vera")
 	s, lines := s.logged(t, 1)
 	for i, c := range []loggedCall{
 		{0, "POST", "/login", rawLogin, "method=POST route=/login status=200 user=2 bytes_in=39 {size} {hot}"},
@@ -131,6 +133,10 @@ func testAccessLog(t *testing.T, s *shop) {
 			"method=HEAD route=/admin/orders status=200 user=1 bytes_in=0 bytes_out=0 {cold}"},
 		{2, "GET", "/admin/orders", "",
 			"method=GET route=/admin/orders status=401 code=INVALID_ACCESS_TOKEN bytes_in=0 {size} {cold}"},
+		{0, "GET", "/admin/orders" + vera, "",
+			"method=GET route=/admin/orders status=200 operator=vera bytes_in=0 {size} {cold}"},
+		{0, "PUT", "/admin/sale" + vera, "",
+			"method=PUT route=/admin/sale status=403 code=NOT_ALLOWED bytes_in=0 {size} {cold}"},
 		{0, "GET", "/a/path", "", "method=GET route=other status=404 code=NOT_FOUND bytes_in=0 {size} {hot}"},
 		{0, "DELETE", "/foods", "",
 			"method=DELETE route=/foods status=405 code=METHOD_NOT_ALLOWED bytes_in=0 {size} {hot}"},

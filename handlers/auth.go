@@ -46,7 +46,23 @@ type session struct {
 	expires int64 // Unix seconds
 }
 
-// userSession is user for a caller that needs the session.
+// userKept is user for a call that needs the session: passedSession has it.
+func (s *Server) userKept(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	login, ok := s.userSession(ctx)
+	if ok {
+		ctx.SetUserValue(sessionKey, login)
+	}
+	return login.user, ok
+}
+
+// sessionKey is where a request keeps the session that its access has let pass.
+const sessionKey = "session"
+
+// passedSession returns the session of a call behind userKept or loggedIn. To read the token again could
+// find that the session has ended meanwhile.
+func passedSession(ctx *fasthttp.RequestCtx) session { return ctx.UserValue(sessionKey).(session) }
+
+// userSession returns the session of a user; it answers the request of anybody else.
 func (s *Server) userSession(ctx *fasthttp.RequestCtx) (session, bool) {
 	login, sent := s.tokenOf(ctx)
 	if login.user != 0 {

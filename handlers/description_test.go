@@ -94,7 +94,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Holds(new(held.Orders)), Corrections(new(held.Orders)), Payments(new(payments.Payments)),
 		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil),
 		Events(nil, new(events.Webhooks)),
-		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})),
+		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})), OIDC(nil),
 	} {
 		table = append(table, join(s.Server)...)
 	}

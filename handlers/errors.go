@@ -14,6 +14,7 @@ import (
 	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/events"
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/oidc"
 	"flashsale/internal/rooms/operators"
 	"flashsale/internal/rooms/payments"
 	"flashsale/internal/rooms/sessions"
@@ -87,6 +88,9 @@ var (
 	errOtherPlace        = newFailure(403, "ADDRESS_NOT_ALLOWED", "不能从此地址执行此操作")
 	errCodeNeeded        = newFailure(403, "CODE_NEEDED", "需要验证码")
 	errWrongCode         = newFailure(403, "WRONG_CODE", "验证码错误或已使用")
+	errOIDCRefused       = newFailure(403, "OIDC_REFUSED", "登录未完成、已过期或无效")
+	errNoOperator        = newFailure(403, "NOT_AN_OPERATOR", "该账户不是操作员")
+	errProviderAway      = newFailure(503, "OIDC_UNAVAILABLE", "无法连接登录服务")
 	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errBadKey            = newFailure(400, "INVALID_KEY", "键无效")
@@ -162,7 +166,8 @@ var failures = []*failure{
 	errNotOpen, errPaused, errClosed, errUnavailable, errNotFound, errMethodNotAllowed,
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
-	errNoUsersCall, errOtherPlace, errCodeNeeded, errWrongCode, errDocumentInvalid, errTooManyDocuments,
+	errNoUsersCall, errOtherPlace, errCodeNeeded, errWrongCode, errOIDCRefused, errNoOperator,
+	errProviderAway, errDocumentInvalid, errTooManyDocuments,
 	errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
 	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
@@ -207,6 +212,11 @@ var outcomes = []struct {
 	{accounts.ErrBadContact, errBadContact},
 	{accounts.ErrTooManyContacts, errTooManyContacts},
 	{operators.ErrWrongCode, errWrongCode},
+	{operators.ErrNobody, errNoOperator},
+	{oidc.ErrRefused, errOIDCRefused},
+	{oidc.ErrAway, errProviderAway},
+	{oidc.ErrBusy, errTooManyRequests},
+	{oidc.ErrBadChallenge, errBadRequest},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

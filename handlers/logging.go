@@ -61,6 +61,9 @@ func (a *answer) entry(ctx *fasthttp.RequestCtx, took time.Duration) *accesslog.
 		Code: replyCode(&ctx.Response), BytesIn: int64(len(ctx.Request.Body())), Client: s.clientAddress(ctx),
 		Connection: a.connection(ctx), TraceID: caller.trace, SpanID: caller.span,
 	}
+	if a.user == 0 {
+		r.Operator = actorOf(ctx)
+	}
 	switch {
 	case ctx.IsHead() || ctx.Response.IsBodyStream():
 	case a.list != nil && a.list.sent > 0: // to a client of HTTP/1.0

@@ -21,7 +21,7 @@ const operatorTTL = 12 * time.Hour
 type operatorsCalls struct {
 	*Server
 	operators *operators.Operators
-	hashing   *hashing // buyers who log in do not take their places
+	hashing   *turns // buyers who log in do not take their places
 }
 
 // Operators is the room of the people who run the sale. The check of all calls that run it asks the room,
@@ -29,7 +29,7 @@ type operatorsCalls struct {
 func Operators(o *operators.Operators) Room {
 	return func(s *Server) []Route {
 		s.operators = o
-		r := operatorsCalls{s, o, new(hashing)}
+		r := operatorsCalls{s, o, new(turns)}
 		return []Route{{"POST", "/admin/login", s.anybody, takes(accountBodyMax), r.logIn}}
 	}
 }
@@ -37,11 +37,7 @@ func Operators(o *operators.Operators) Room {
 // logIn checks name, password and code, and mints an access token. Failed logins count as those of users do,
 // under a name of their own; a wrong code does not: the room bounds them.
 func (r operatorsCalls) logIn(ctx *fasthttp.RequestCtx, _ Call) {
-	if !r.isAdminPlace(ctx) {
-		reply(ctx, errOtherPlace)
-		return
-	}
-	if r.isRefused(ctx, limits.LoginFailed, limits.Who{}) {
+	if !r.mayLogIn(ctx) {
 		return
 	}
 	members := [3]member{{name: "name"}, {name: "password"}, {name: "code"}}
@@ -69,10 +65,24 @@ func (r operatorsCalls) logIn(ctx *fasthttp.RequestCtx, _ Call) {
 		r.refuseOperator(ctx, string(name), who, err)
 		return
 	}
-	slog.Info("an operator has logged in", "operator", x.Name, "role", x.Role, "from", r.clientAddress(ctx),
-		r.identity(ctx))
-	expires := timeOf(ctx).Add(min(r.cfg.TokenTTL, operatorTTL)).Truncate(time.Second)
-	token := r.cfg.Keys.AppendOperator(nil, x.Holder(), rand.Uint32(), expires)
+	r.welcome(ctx, x)
+}
+
+// mayLogIn reports whether operators may log in from where a request comes; it has answered if they may not.
+func (s *Server) mayLogIn(ctx *fasthttp.RequestCtx) bool {
+	if !s.isAdminPlace(ctx) {
+		reply(ctx, errOtherPlace)
+		return false
+	}
+	return !s.isRefused(ctx, limits.LoginFailed, limits.Who{})
+}
+
+// welcome answers an operator who has logged in with an access token.
+func (s *Server) welcome(ctx *fasthttp.RequestCtx, x *operators.Operator) {
+	slog.Info("an operator has logged in", "operator", x.Name, "role", x.Role, "from", s.clientAddress(ctx),
+		"route", s.routeOf(ctx), s.identity(ctx))
+	expires := timeOf(ctx).Add(min(s.cfg.TokenTTL, operatorTTL)).Truncate(time.Second)
+	token := s.cfg.Keys.AppendOperator(nil, x.Holder(), rand.Uint32(), expires)
 	body, _ := json.Marshal(struct { // texts can always be written
 		Name    string         `json:"name"`
 		Role    operators.Role `json:"role"`
@@ -102,8 +112,13 @@ func (r operatorsCalls) refuseOperator(ctx *fasthttp.RequestCtx, name string, wh
 	if x := r.operators.Named(name); x != nil {
 		known = x.Name
 	}
-	if n := r.refusedOperators.Due(timeOf(ctx)); n > 0 {
-		slog.Warn("logins of operators are refused", "refused", n, "operator", known, "error", err,
-			"last_from", r.clientAddress(ctx), r.identity(ctx))
+	r.logRefusedLogin(ctx, known, err)
+}
+
+// logRefusedLogin logs that logins of operators are refused, with the last one.
+func (s *Server) logRefusedLogin(ctx *fasthttp.RequestCtx, name string, err error) {
+	if n := s.refusedOperators.Due(timeOf(ctx)); n > 0 {
+		slog.Warn("logins of operators are refused", "refused", n, "operator", name, "error", err,
+			"last_from", s.clientAddress(ctx), s.identity(ctx))
 	}
 }

@@ -152,7 +152,7 @@ func TestPageOverTLS(t *testing.T) {
 // host that could add to the policy adds nothing.
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	site, err := web.New([]byte("[]"), web.Chat)
+	site, err := web.New([]byte("[]"), web.Chat, web.Provider+`=a"b`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,9 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
 		t.Errorf("policy %q", policy)
 	}
-	if !strings.Contains(body, `<html lang="en" data-chat="on" data-operators="off" data-root="off">`) {
-		t.Error("the page does not know of the chat")
+	if !strings.Contains(body, `<html lang="en" data-chat="on" data-operators="off" data-root="off" `+
+		`data-provider="a&#34;b">`) {
+		t.Error("the page does not know what the server has")
 	}
 	for _, row := range []struct{ address, host, want string }{
 		{"0.0.0.0:8090", "shop.example:8080", "ws://shop.example:8090"},

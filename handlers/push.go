@@ -27,7 +27,7 @@ type PushPlace struct {
 func Push(at PushPlace, path string, life time.Duration) Room {
 	return func(s *Server) []Route {
 		r := pushCalls{s, at, path, life}
-		return []Route{{"GET", "/push", s.user, slow, r.showPush}}
+		return []Route{{"GET", "/push", s.userKept, slow, r.showPush}}
 	}
 }
 
@@ -36,8 +36,7 @@ func (r pushCalls) showPush(ctx *fasthttp.RequestCtx, c Call) {
 	b := append([]byte(nil), `{"url":`...)
 	b = strconv.AppendQuote(b, r.url(ctx))
 	b = append(b, `,"ticket":"`...)
-	login, _ := r.tokenOf(ctx) // it is valid: the route lets only users pass
-	b = r.cfg.Keys.AppendTicket(b, c.user, login.id, timeOf(ctx).Add(r.life))
+	b = r.cfg.Keys.AppendTicket(b, c.user, passedSession(ctx).id, timeOf(ctx).Add(r.life))
 	b = append(b, `","expires_in":`...)
 	b = strconv.AppendInt(b, int64(r.life/time.Second), 10)
 	// After an outage all clients come back: each waits for a random time up to the longest one.

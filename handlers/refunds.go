@@ -90,7 +90,8 @@ func readCorrection(body []byte) (w correction, f *failure) {
 // reasons are none.
 func isReason(text string) bool {
 	n := utf8.RuneCountInString(text)
-	return n > 0 && n <= reasonMax && !slices.Contains([]string{held.Expired, held.ByBuyer}, text) &&
+	own := []string{held.Expired, held.ByBuyer, held.Ended}
+	return n > 0 && n <= reasonMax && !slices.Contains(own, text) &&
 		!slices.ContainsFunc([]rune(text), func(c rune) bool { return !unicode.IsPrint(c) })
 }
 

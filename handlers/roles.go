@@ -83,13 +83,17 @@ func (s *Server) operatesOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bo
 	return s.serviceOr(ctx, s.operates)
 }
 
-// loggedIn lets users and operators pass, operators as user 0.
+// loggedIn lets users and operators pass, operators as user 0. passedSession has the session.
 func (s *Server) loggedIn(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	c, sent := s.callerOf(ctx)
 	if c.session == (session{}) {
 		s.refuseToken(ctx, sent)
 		return 0, false
 	}
+	if c.user == 0 {
+		ctx.SetUserValue(actorKey, c.name)
+	}
+	ctx.SetUserValue(sessionKey, c.session)
 	return c.user, true
 }
 

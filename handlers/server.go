@@ -114,7 +114,7 @@ type Server struct {
 	accounts  *accounts.Accounts
 	sessions  *sessions.Sessions
 	operators *operators.Operators
-	hashing   hashing
+	hashing   turns
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
 	demand    *demand.Demand

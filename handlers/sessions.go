@@ -27,15 +27,13 @@ func Sessions(ended *sessions.Sessions) Room {
 
 // logOut ends the session of the caller's token, on all servers.
 func (r sessionsCalls) logOut(ctx *fasthttp.RequestCtx, _ Call) {
-	c, _ := r.callerOf(ctx) // the token is valid: the route has checked it
-	login := c.session
+	login := passedSession(ctx)
 	r.end(ctx, login, func(h sessions.Holder) error { return r.sessions.End(h, login.id, login.expires) })
 }
 
 // endSessions ends all sessions of the caller, on all servers.
 func (r sessionsCalls) endSessions(ctx *fasthttp.RequestCtx, _ Call) {
-	c, _ := r.callerOf(ctx)
-	r.end(ctx, c.session, r.sessions.EndAll)
+	r.end(ctx, passedSession(ctx), r.sessions.EndAll)
 }
 
 // end ends one or all sessions of the caller, as often as the rate of logouts allows.

@@ -23,8 +23,8 @@ func (p *tab) inspect(what string) {
 	p.shoot(what)
 }
 
-// A held order is paid at the provider, another one is given back, and an operator takes pieces out of the first
-// and notes the refund. In Chinese no English word is left in it.
+// A held order is paid at the provider, another one is given back, and an operator takes pieces out of the
+// first and notes the refund. In Chinese no English word is left in it.
 func TestHeldOrders(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -128,7 +128,7 @@ Until the servers have it, orders are refused for some seconds.`
 	p.js(fmt.Sprintf(`const sales = document.getElementById("orders-sale"); sales.value = %q;
 		sales.dispatchEvent(new Event("change"));`, first))
 	p.untilText("orders-table", "user2 (2)")
-	p.untilText("orders-table", "1 × food 2")
+	p.untilText("orders-table", "1 × Spicy dumplings") // the catalogue is that of then
 	p.shoot("past")
 	p.click("#orders-table a")
 	p.untilText("order-items", "Spicy dumplings")

@@ -6,6 +6,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -13,9 +14,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"path"
 	"regexp"
+	"strings"
 )
 
 //go:embed page
@@ -59,10 +62,11 @@ const (
 	Chat      = "chat"      // people can write to each other
 	Operators = "operators" // they can log in
 	Root      = "root"      // root, user 1, may do all that operators may
+	Provider  = "provider"  // operators can log in there; it stands as provider=name
 )
 
 // New reads the files that are embedded in the program. catalogue is the file catalogue.json, which tells
-// the page what is sold; has are Chat, Operators and Root, or some of them.
+// the page what is sold; has are some of Chat, Operators and so on.
 func New(catalogue []byte, has ...string) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
@@ -77,8 +81,10 @@ func New(catalogue []byte, has ...string) (*Site, error) {
 		}
 		files[entry.Name()] = body
 	}
-	for _, name := range has {
-		off, on := []byte("data-"+name+`="off"`), []byte("data-"+name+`="on"`)
+	for _, thing := range has {
+		name, value, _ := strings.Cut(thing, "=")
+		off := []byte("data-" + name + `="off"`)
+		on := fmt.Appendf(nil, `data-%s="%s"`, name, html.EscapeString(cmp.Or(value, "on")))
 		files[Index] = bytes.Replace(files[Index], off, on, 1)
 	}
 	var scripts, styles []string

@@ -17,7 +17,7 @@ func (w *worker) servePage() (part, error) {
 	}
 	var has []string
 	for name, on := range map[string]bool{web.Chat: w.cfg.Chat, web.Operators: found.Source != "",
-		web.Root: !w.cfg.RootOff} {
+		web.Root: !w.cfg.RootOff, web.Provider + "=" + w.cfg.OIDCProvider(): w.cfg.OIDCIssuer != ""} {
 		if on {
 			has = append(has, name)
 		}

@@ -13,7 +13,7 @@ import (
 // rooms are all rooms. In a process they start in this order and stop in the reverse order.
 var rooms = []room{ledgerRoom, holdsRoom, paymentsRoom, correctionsRoom, eventsRoom, limitsRoom,
 	repeatsRoom, blocklistRoom, trafficRoom, liveRoom, sessionsRoom, accountsRoom, presenceRoom, threadsRoom,
-	pushRoom, imagesRoom, demandRoom, nextRoom, pageRoom, operatorsRoom}
+	pushRoom, imagesRoom, demandRoom, nextRoom, pageRoom, operatorsRoom, oidcRoom}
 
 // A room is a feature beside the sale, off the order path. It may have a part in the supervisor and a part
 // in each worker. To add a room: its package in internal/rooms, its calls in handlers/<room>.go, its flags

@@ -11,6 +11,7 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/export"
 	"flashsale/internal/rooms/accounts"
+	"flashsale/internal/wholefile"
 	"flashsale/redisx"
 	"flashsale/redisx/turnover"
 )
@@ -165,7 +166,7 @@ func (c *saleCommand) write(
 		return err
 	}
 	if c.cfg.Output != "" {
-		err = export.WriteFile(c.cfg.Output, to)
+		err = wholefile.Write(c.cfg.Output, func(file *os.File) error { return to(file) })
 		return orders, pieces, err
 	}
 	if err := to(c.stdout); err != nil {

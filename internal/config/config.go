@@ -22,6 +22,7 @@ type Config struct {
 	catalogFlags
 	tokenFlags
 	operatorFlags
+	oidcFlags
 	saleFlags
 	paymentFlags
 	ledgerFlags
@@ -78,6 +79,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.catalogFlags.add(c.flags)
 	c.tokenFlags.add(c.flags)
 	c.operatorFlags.add(c.flags)
+	c.oidcFlags.add(c.flags)
 	c.saleFlags.add(c.flags, &c.Redis)
 	c.paymentFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)

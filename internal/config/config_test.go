@@ -51,6 +51,8 @@ func TestContestEnvironment(t *testing.T) {
 		"DB_HOST": "db", "DB_PORT": "3307", "DB_NAME": "shop", "DB_USER": "me", "DB_PASS": "hush",
 		"ROOT_PASSWORD": "rootpw", "TOKEN_SECRET": strings.Repeat("s", 32),
 		"LEDGER": "me:quiet@tcp(db)/shop", "SERVICE_TOKEN": strings.Repeat("v", 32),
+		"OPERATORS": "operators.csv", "OIDC_ISSUER": "http://127.0.0.1:81/staff", "OIDC_CLIENT": "us",
+		"OIDC_SECRET": "whisper", "OIDC_RETURN": "http://[::1]:8080/",
 	} {
 		t.Setenv(name, value)
 	}
@@ -66,7 +68,7 @@ func TestContestEnvironment(t *testing.T) {
 		t.Errorf("database %+v", db)
 	}
 	shown := c.String()
-	for _, hidden := range []string{"hush", "rootpw", "ssss", "quiet", "vvvv"} {
+	for _, hidden := range []string{"hush", "rootpw", "ssss", "quiet", "vvvv", "whisper"} {
 		if strings.Contains(shown, hidden) {
 			t.Errorf("%q shows a secret", shown)
 		}
@@ -79,7 +81,9 @@ func TestContestEnvironment(t *testing.T) {
 const (
 	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS) or -redis-cluster (REDIS_CLUSTER) " +
 		"or -redis-sentinel (REDIS_SENTINEL); set both, or neither"
-	noPort = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
+	oidc    = "-oidc-client c "
+	safeURL = "it must be a URL with https, or with http on localhost"
+	noPort  = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
 )
 
 func TestRefusals(t *testing.T) {
@@ -123,6 +127,13 @@ func TestRefusals(t *testing.T) {
 			"it must be a URL, as https://api.vk.com",
 		"-chat -push-url https://push.example": `-push-url is "https://push.example"; ` +
 			"it must be the URL of a websocket, as wss://push.shop.example/connection/websocket",
+		"-oidc-claim email": "-oidc-claim is set without -oidc-issuer (OIDC_ISSUER); " +
+			"set both, or neither",
+		"-oidc-issuer https://x -oidc-client c":               errOIDC.Error(),
+		oidc + "-oidc-issuer http://x -oidc-return https://y": `-oidc-issuer is "http://x"; ` + safeURL,
+		oidc + "-oidc-issuer x -oidc-return https://y":        `-oidc-issuer is "x"; ` + safeURL,
+		oidc + "-oidc-issuer https://x -oidc-return https://y?z": `-oidc-return is "https://y?z"; ` +
+			safeURL,
 		"-vk-queue 0":          "-vk-queue is 0; it must be from 1 to 1000000",
 		"-service-token short": "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +

@@ -173,3 +173,51 @@ func TestTraffic(t *testing.T) {
 		}
 	}
 }
+
+// A provider of payments needs held orders, a key and secrets; Stripe needs half an hour and a page to
+// return to.
+func TestPayments(t *testing.T) {
+	clearEnvironment(t)
+	const url = "-payment https://pay.example/x -hold 30m "
+	const stripe = " -payment stripe -payment-return https://x/"
+	for _, test := range []struct{ args, want string }{
+		{"-payment stripe", "-payment is set without -hold (HOLD): only held orders are paid"},
+		{"-hold 1h -payment-key x", "-payment-key is set without -payment (PAYMENT); set both, or neither"},
+		{"-hold 1h -payment Stripe", `-payment is "Stripe"; it must be stripe or an http or https URL`},
+		{"-hold 1h -payment stripe+", `-payment is "stripe+"; it must be stripe or an http or https URL`},
+		{"-hold 1h -payment stripe", "-payment needs -payment-return (PAYMENT_RETURN), an http or https URL"},
+		{"-hold 29m" + stripe, "-hold is 29m0s; with Stripe it must be at least 30m0s"},
+		{"-hold 1h -payment-session 29m" + stripe,
+			"-payment-session is 29m0s; Stripe gives a buyer at least 30m0s"},
+		{"-hold 1h -payment-session 25h" + stripe, "-payment-session is 25h0m0s; it must be from 1m0s to 24h0m0s"},
+	} {
+		if _, err := Parse(strings.Fields(test.args), io.Discard); err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", test.args, err, test.want)
+		}
+	}
+	file := t.TempDir() + "/secrets"
+	const first, second, both = "whsec_the_first_of_them", "whsec_the_second_one",
+		"[whsec_the_first_of_them whsec_the_second_one]"
+	if err := os.WriteFile(file, []byte("# of the shop\n"+first+"\n\n"+second+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"", "-payment is set without -payment-key (PAYMENT_KEY)"},
+		{"-payment-key k", "-payment is set without -payment-secrets (PAYMENT_SECRETS)"},
+		{"-payment-key k -payment-secrets whsec_short",
+			"-payment-secrets: a secret of the provider has less than 16 characters"},
+		{"-payment-key k -payment-secrets /no/such/file",
+			"cannot read the file of -payment-secrets: no such file or directory"},
+		{"-payment-key k -payment-secrets " + file, both},
+		{"-payment-key k -payment-secrets " + first + "," + second, both},
+	} {
+		_, secrets, err := parse(t, strings.Fields(url+test.args)...).PaymentSecrets()
+		got := fmt.Sprint(secrets)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.args, got, test.want)
+		}
+	}
+}

@@ -54,7 +54,7 @@ func (c *paymentFlags) check(f *Flags, hold time.Duration) error {
 	switch {
 	case hold == 0:
 		return fmt.Errorf("%s is set without -hold (HOLD): only held orders are paid", f.source("payment"))
-	case address != "" && !isURL(address):
+	case c.provider != stripe && !isURL(address):
 		return fmt.Errorf("%s is %q; it must be stripe or an http or https URL", f.source("payment"), c.provider)
 	case isStripe && !isURL(c.PaymentReturn):
 		return fmt.Errorf("%s needs -payment-return (PAYMENT_RETURN), an http or https URL", f.source("payment"))

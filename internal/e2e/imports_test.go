@@ -18,7 +18,7 @@ const module = "flashsale"
 
 // leaves may be imported by any package. They import nothing of ours.
 var leaves = []string{"internal/background", "internal/logpace", "internal/proc", "internal/profiling",
-	"internal/version"}
+	"internal/version", "internal/wholefile"}
 
 // plan is what the packages of each folder may import, beside each other and the leaves. Only scripts and
 // tests import the test kit and internal/openapi; this does not look at tests.
@@ -72,6 +72,7 @@ var libraries = []struct {
 	{[]string{"database/sql", "github.com/go-sql-driver/mysql"},
 		[]string{"internal/catalog", "internal/rooms/ledger", "internal/rooms/operators", "internal/testkit",
 			"scripts"}},
+	{[]string{"github.com/coreos/go-oidc", "golang.org/x/oauth2"}, []string{"internal/rooms/oidc"}},
 	{[]string{"github.com/pquerna/otp"}, []string{"internal/rooms/operators"}},
 }
 

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/idp"
 	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
@@ -92,14 +95,17 @@ func TestOperators(t *testing.T) {
 		t.Errorf("mode %v", info.Mode())
 	}
 
-	args := []string{"-workers", "1", "-users", "5", "-foods", "2", "-redis", redistest.New(t).Socket,
-		"-operators", file}
-	env := []string{"TOKEN_SECRET=" + sharedSecret}
+	args := []string{"-workers", "1", "-users", "5", "-foods", "2", "-redis", redistest.New(t).Socket}
+	provider := idp.Start(t)
+	provider.Break(idp.Fault{Claims: map[string]any{"preferred_username": "Ann"}})
+	env := []string{"TOKEN_SECRET=" + sharedSecret, "OPERATORS=" + file, "OIDC_ISSUER=" + provider.URL,
+		"OIDC_CLIENT=" + idp.ClientID, "OIDC_SECRET=" + idp.Secret, "OIDC_RETURN=https://shop.example/"}
 	one, two := setup{args: args, env: env}.serve(t), setup{args: args, env: env}.serve(t)
 	if got, want := one.Banner(t, "operators"), "2 from "+file+", and root"; got != want {
 		t.Errorf("the banner has %q, want %q", got, want)
 	}
 	testOperatorsLogIn(t, one, two, key, found[2])
+	testProviderLogin(t, one, two)
 	testOperatorsReload(t, one, file)
 	one.End(t)
 	two.End(t)
@@ -124,6 +130,25 @@ func testOperatorsLogIn(t *testing.T, one, two *server, key *otp.Key, recovery s
 	}
 	testkit.Must(t, ann.Call("PUT", "/admin/sale", `{"state":"paused"}`, nil))
 	testkit.Until(t, "the name in the server's log", func() bool { return one.Logged(t, " by=Ann ") == 1 })
+}
+
+// testProviderLogin begins a login at the OpenID provider on one server and ends it on the other: its state
+// is no server's own.
+func testProviderLogin(t *testing.T, one, two *server) {
+	t.Helper()
+	const verifier = "a-verifier-of-the-page-with-43-characters-or-more"
+	hash := sha256.Sum256([]byte(verifier))
+	var begun struct{ URL string }
+	challenge := base64.RawURLEncoding.EncodeToString(hash[:])
+	testkit.Must(t, one.client(t).Call("GET", "/admin/oidc?challenge="+challenge, "", &begun))
+	_, back := idp.Visit(t, begun.URL)
+	body, _ := json.Marshal(map[string]string{"code": back.Get("code"), "state": back.Get("state"),
+		"verifier": verifier})
+	var told struct{ Name, Role string }
+	testkit.Must(t, two.client(t).Call("POST", "/admin/oidc", string(body), &told))
+	if told.Name != "Ann" || told.Role != "admin" {
+		t.Errorf("the provider's Ann is %+v", told)
+	}
 }
 
 // testOperatorsReload changes the list of a running server.

@@ -260,7 +260,8 @@ func TestPaymentsUnderFaults(t *testing.T) {
 	for what, want := range map[string]string{
 		`{"reason":"expired","state":"cancelled"}`: "400 INVALID_REASON", "": "400 EMPTY_REQUEST",
 		`{"reason":"x","state":"paid"}`: "400 INVALID_STATE", `{"reason":"x"}`: "400 MALFORMED_JSON",
-		`{"reason":"x","items":[]}`: "400 INVALID_ITEMS", `{"reason":"x","state":"cancelled"}`: "404 ORDER_NOT_FOUND",
+		`{"reason":"x","items":[]}`:              "400 INVALID_ITEMS",
+		`{"reason":"x","state":"cancelled"}`:     "404 ORDER_NOT_FOUND",
 		`{"reason":"x","items":[{"food_id":1}]}`: "400 INVALID_ITEMS",
 	} {
 		r, err := root.Do("PATCH", "/admin/orders/"+first, what)
@@ -271,4 +272,33 @@ func TestPaymentsUnderFaults(t *testing.T) {
 			t.Errorf("PATCH %s: %s, want %s", what, got, want)
 		}
 	}
+}
+
+// Money that comes once the next sale was opened is due to be given back, once, and listed under its sale.
+// An order that there is not is told again; one of no sale is not.
+func TestPaymentsAfterTheSale(t *testing.T) {
+	t.Parallel()
+	s, _ := servePaying(t, provider.Config{})
+	ann, first := s.buyer(2, item(1, 1))
+	p := s.pay(ann, first)
+	ben, second := s.buyer(3, item(1, 1))
+	q := s.pay(ben, second)
+	testkit.Must(t, s.provider.Pay(q.ID, false))
+	if sent := s.send(provider.Faults{}); sent.Taken != 1 {
+		t.Errorf("sent %+v", sent)
+	}
+	testkit.Must(t, s.provider.Pay(p.ID, false))
+	testkit.Must(t, ann.Call("DELETE", "/orders/"+first, "", nil))
+	root := s.root(t)
+	testkit.Must(t, root.Call("PUT", "/admin/sale", `{"state":"closed"}`, nil))
+	var next struct{ Next string }
+	testkit.Must(t, root.Call("POST", "/admin/sale/next", `{"id":"`+s.Sale(t)+`"}`, &next))
+	awaitSale(t, s.server, next.Next)
+	if sent := s.send(provider.Faults{Rand: rand.New(rand.NewPCG(1, 2)), Twice: 1}); sent.Taken != 1 {
+		t.Errorf("after the sale: %+v", sent)
+	}
+	s.wantRefunds("due", first+" 700 closed")
+	testkit.Must(t, s.root(t).Call("POST", "/admin/refunds/"+p.ID+"/done", "", nil))
+	s.wantRefunds("due")
+	s.wantRefunds("done", first+" 700 closed")
 }

@@ -30,6 +30,7 @@ type player struct {
 	open               []paymentOf      // opened at the provider, in this order
 	got                map[string]int64 // what the provider was paid, by payment
 	back               map[string]int64 // what was given back
+	states             map[ID]redisx.HoldState
 }
 
 type paymentOf struct {
@@ -46,7 +47,8 @@ func TestModel(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg redisx.Config) {
 				stock := []int64{4, 3, 5}
 				p := &player{stand: newStand(t, cfg, stock...), Rand: rand.New(rand.NewPCG(uint64(seed), 7)),
-					initial: stock, restocked: make([]int64, len(stock)), got: map[string]int64{}, back: map[string]int64{}}
+					initial: stock, restocked: make([]int64, len(stock)), got: map[string]int64{}, back: map[string]int64{},
+					states: map[ID]redisx.HoldState{}}
 				for range modelSteps {
 					p.step()
 					if p.check(); t.Failed() {
@@ -102,7 +104,7 @@ func piecesOf(items []redisx.Item) (sum int64) {
 	return sum
 }
 
-// begin opens a payment; sometimes the server dies before it notes it.
+// begin opens a payment; sometimes the provider refuses it, or the server dies before it notes it.
 func (p *player) begin() {
 	id, ok := p.someID()
 	if !ok {
@@ -110,6 +112,10 @@ func (p *player) begin() {
 	}
 	begun, err := p.orders.Pay(id, time.Hour)
 	if err != nil {
+		return
+	}
+	if p.IntN(8) == 0 {
+		testkit.Must(p, p.orders.Unpayable(id, begun.Attempt))
 		return
 	}
 	opened := paymentOf{id, fmt.Sprintf("p%d-%d-%d", id.User, id.Number, begun.Attempt),
@@ -121,17 +127,24 @@ func (p *player) begin() {
 	}
 }
 
-// receive tells that a payment was made: any one that was ever opened, perhaps once more.
+// receive tells that a payment was made: any one that was ever opened, perhaps once more, and sometimes of
+// another amount.
 func (p *player) receive() {
 	if len(p.open) == 0 {
 		return
 	}
 	made := p.open[p.IntN(len(p.open))]
+	if p.IntN(10) == 0 {
+		made.price--
+	}
+	order, err := p.orders.Find(made.id)
+	testkit.Must(p, err)
 	settled, err := p.orders.Paid(made.id, Receipt{Event: fmt.Sprint("e", p.IntN(1000)), Payment: made.payment,
-		Amount: made.price, Price: made.price})
+		Amount: made.price, Price: 10 * piecesOf(order.Items)})
 	testkit.Must(p, err)
 	if settled != SettledBefore {
-		p.got[made.payment] += made.price
+		p.want(made.payment+" was taken before", p.got[made.payment], int64(0))
+		p.got[made.payment] = made.price
 	}
 }
 
@@ -218,6 +231,7 @@ func (p *player) check() {
 	}
 	p.want("orders", stock["orders"], orders)
 	p.checkMoney(paid)
+	p.checkStates()
 	p.checkEvents()
 }
 
@@ -229,29 +243,50 @@ func (p *player) checkMoney(paid map[string]bool) {
 	for _, payment := range due {
 		waiting[payment] = true
 	}
-	noted := map[string]bool{}
+	noted := map[string]int64{} // by payment, with its parts
 	for payment, text := range p.payments() {
-		f := strings.Fields(text)
-		if len(f) < 4 || strings.Contains(payment, "~") {
-			continue
+		var user, number, amount int64
+		var state string
+		if n, _ := fmt.Sscan(text, &user, &number, &amount, &state); n < 4 {
+			continue // how many were begun for an order
 		}
-		switch f[3] {
+		whole, _, _ := strings.Cut(payment, "~")
+		switch state {
 		case "paid":
 			p.want(payment+" has an order", paid[payment], true)
 		case "refund_due":
 			p.want(payment+" waits", waiting[payment], true)
 		case "refunded":
-			p.want(payment+" was given back", p.back[payment], p.got[payment])
+			p.want(payment+" was given back", p.back[payment], amount)
+			p.want(payment+" waits", waiting[payment], false)
 		default:
 			continue
 		}
-		noted[payment] = true
+		noted[whole] += amount
 	}
-	for payment := range p.got {
-		p.want(payment+" is noted", noted[payment], true)
+	for payment, amount := range p.got {
+		p.want(payment+" is noted", noted[payment], amount)
 	}
-	for payment := range paid {
+	for payment := range noted {
 		p.want(payment+" was paid", p.got[payment] > 0, true)
+	}
+}
+
+// ranks are the states of orders: an order goes to one of the same rank or a higher one.
+var ranks = map[redisx.HoldState]int{redisx.Held: 0, redisx.Paying: 1, redisx.Released: 2, redisx.Paid: 3,
+	redisx.RefundDue: 4, redisx.Refunded: 5}
+
+// checkStates checks that no order goes back.
+func (p *player) checkStates() {
+	for _, id := range p.ids {
+		o, err := p.orders.Find(id)
+		testkit.Must(p, err)
+		now, before := o.Hold.State, p.states[id]
+		if before != "" {
+			ended := before == redisx.Paid && now == redisx.Released // it cost nothing: there is nothing to give back
+			p.want(fmt.Sprint(id, " from ", before, " to ", now), ranks[now] >= ranks[before] || ended, true)
+		}
+		p.states[id] = now
 	}
 }
 

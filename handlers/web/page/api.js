@@ -92,9 +92,9 @@ export function resume() {
 export const logIn = async (name, password) =>
   enter(await call("POST", "/login", { username: name, password }, {}, null));
 
-// logInOperator begins the login of an operator; code is "" without a second factor.
-export async function logInOperator(name, password, code) {
-  const told = await call("POST", "/admin/login", { name, password, code }, {}, null);
+// logInOperator begins the login of an operator, with a password or by a provider.
+export async function logInOperator(path, proof) {
+  const told = await call("POST", path, proof, {}, null);
   become(null, "", { name: told.name, role: told.role, token: told.access_token });
 }
 

@@ -11,7 +11,7 @@ import { follow, isAway, keepTime, known, onChange } from "./store.js";
 import * as wall from "./wall.js";
 import { choose, language, languages, say, translate } from "./words.js";
 
-const needs = { operate: "operator", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
+const needs = { operate: "viewer", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
 const hasChat = document.documentElement.dataset.chat === "on";
 const tickEvery = 100; // ms; a countdown must not be late by more
 const loadPause = 3000; // ms until a view that could not be loaded is asked for again

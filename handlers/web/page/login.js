@@ -5,6 +5,11 @@ import { announce, byId, setText, tell } from "./dom.js";
 import { tellError } from "./messages.js";
 import { say } from "./words.js";
 
+// provider is the name of the place where operators can log in, too. Its protocol needs a page that came
+// safely.
+const provider = document.documentElement.dataset.provider;
+const hasProvider = provider !== "off" && isSecureContext;
+
 export function start() {
   const dialog = byId("login");
   byId("log-in").addEventListener("click", open);
@@ -18,8 +23,11 @@ export function start() {
     byId("login-form").reset();
     become(false);
   });
+  setText(byId("login-provider"), say("Log in with {provider}", { provider }));
+  byId("login-provider").addEventListener("click", toProvider);
   onSession(show);
   resume();
+  comeBack();
 }
 
 let asOperator = false; // the form is for an operator
@@ -29,6 +37,7 @@ function become(wanted) {
   asOperator = wanted;
   setText(byId("login-title"), say(asOperator ? "Log in as an operator" : "Log in"));
   byId("login-operator").ariaPressed = asOperator;
+  byId("login-provider").hidden = !asOperator || !hasProvider;
   byId("login-register").hidden = asOperator || document.documentElement.dataset.chat === "off";
   askCode(false);
   tell(byId("login-message"), "", "");
@@ -58,15 +67,51 @@ async function submit(event) {
   button.disabled = true;
   const [name, password] = [byId("login-name").value, byId("login-password").value];
   try {
-    await (asOperator ? logInOperator(name, password, byId("login-code").value) : logIn(name, password));
-    byId("login").close();
-    if (document.body.dataset.view !== "chat") {
-      location.hash = may("operator") ? "#/operate" : may("viewer") ? "#/live" : "#/buy";
-    }
+    const code = byId("login-code").value;
+    await (asOperator ? logInOperator("/admin/login", { name, password, code }) : logIn(name, password));
+    enter();
   } catch (error) {
     refuse(error);
   } finally {
     button.disabled = false;
+  }
+}
+
+// enter goes on to what this login is for.
+function enter() {
+  byId("login").close();
+  if (document.body.dataset.view !== "chat") {
+    location.hash = may("operator") ? "#/operate" : may("viewer") ? "#/live" : "#/buy";
+  }
+}
+
+async function toProvider() {
+  byId("login-provider").disabled = true;
+  try {
+    await (await import("/web/provider.js")).begin();
+  } catch (error) {
+    tellError(byId("login-message"), error);
+  } finally {
+    byId("login-provider").disabled = false;
+  }
+}
+
+// comeBack ends a login that has led to the provider and back. What the provider tells leaves the address first.
+async function comeBack() {
+  const parts = [location.hash, location.search].map((part) => new URLSearchParams(part.slice(1)));
+  const told = parts.find((part) => part.has("state"));
+  if (!told || !hasProvider) {
+    return;
+  }
+  history.replaceState(null, "", location.pathname);
+  become(true);
+  open();
+  tell(byId("login-message"), "", say("Finishing the login…"));
+  try {
+    await (await import("/web/provider.js")).finish(told);
+    enter();
+  } catch (error) {
+    tellError(byId("login-message"), error);
   }
 }
 

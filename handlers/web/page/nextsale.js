@@ -13,6 +13,7 @@ const attempts = 5; // the server opens it once at most
 
 // start has the form ask agreed and then perform, which show the outcome.
 export function start(agreed, perform) {
+  byId("next-plan").addEventListener("click", showPlan);
   byId("next-sale").addEventListener("submit", async (event) => {
     event.preventDefault();
     const [opens, closes] = ["next-opens", "next-closes"].map((id) => fromLocalInput(byId(id).value));
@@ -22,16 +23,8 @@ export function start(agreed, perform) {
     if (wrong) {
       return;
     }
-    tell(byId("operate-message"), "", say("Reading the catalogue…"));
-    let plan = null;
-    try {
-      plan = await api.call("GET", path);
-    } catch (error) {
-      refuse(error);
-      return;
-    }
-    tell(byId("operate-message"), "", "");
-    if (await agreed(say("Open the next sale?"), text(plan, times), say("Open the next sale"), true)) {
+    const plan = await look();
+    if (plan && await agreed(say("Open the next sale?"), text(plan, times), say("Open the next sale"), true)) {
       tell(byId("operate-message"), "", say("The next sale is being opened…"));
       perform(() => open({ id: plan.sale, ...times }), (opened) => {
         byId("next-sale").reset();
@@ -39,6 +32,28 @@ export function start(agreed, perform) {
       });
     }
   });
+}
+
+// look reads what the next sale would be; null where it cannot be read.
+async function look() {
+  tell(byId("operate-message"), "", say("Reading the catalogue…"));
+  try {
+    const plan = await api.call("GET", path);
+    tell(byId("operate-message"), "", "");
+    return plan;
+  } catch (error) {
+    refuse(error);
+    return null;
+  }
+}
+
+async function showPlan() {
+  setText(byId("next-fault"), "");
+  setText(byId("next-shown"), "");
+  const plan = await look();
+  if (plan && api.may("viewer")) {
+    setText(byId("next-shown"), planText(plan).join(" "));
+  }
 }
 
 // refuse tells in the form why there can be no next sale.
@@ -62,15 +77,18 @@ function fault({ opens_at: opens, closes_at: closes }, at) {
     say("The sale cannot have these times: it must open before it closes.") : "";
 }
 
+const planText = (plan) => [
+  say(plan.same_foods ? "The next one has {foods} with {pieces}, as this one had at first." :
+    "The next one has other foods: {foods} with {pieces}.",
+  { foods: count(plan.foods, "food"), pieces: count(plan.pieces, "piece") }),
+  say("{users} of the catalogue can log in.", { users: count(plan.users, "user") })];
+
 // text tells what happens to the orders, the carts and the stock, and what the next sale will be.
 const text = (plan, { opens_at: opens, closes_at: closes }) => [
   say("This sale ends for good. Its orders are kept ({orders}), its carts are deleted.",
     { orders: count(known.sale.orders, "order") }),
   !plan.exported && say("The orders are first written to a file in the data folder of this server."),
-  say(plan.same_foods ? "The next one has {foods} with {pieces}, as this one had at first." :
-    "The next one has other foods: {foods} with {pieces}.",
-  { foods: count(plan.foods, "food"), pieces: count(plan.pieces, "piece") }),
-  say("{users} of the catalogue can log in.", { users: count(plan.users, "user") }),
+  ...planText(plan),
   opens ? say("It opens at {time}.", { time: zoned(opens) }) : say("It opens at once."),
   closes ? say("It closes at {time}.", { time: zoned(closes) }) : say("It has no closing time."),
   say("Until the servers have it, orders are refused for some seconds."),

@@ -57,6 +57,7 @@ function leave() {
   byId("next-sale").reset();
   webhooks.clear();
   setText(byId("next-fault"), "");
+  setText(byId("next-shown"), "");
   setText(byId("restock-shown"), "");
   setText(byId("times-fault"), "");
   showChanges([]);
@@ -261,7 +262,7 @@ async function setTimes(event) {
 }
 
 async function readLog() {
-  if (!api.may("operator")) {
+  if (!api.may("viewer")) {
     return;
   }
   const { signal } = ended;

@@ -17,7 +17,7 @@ const pageRows = 50;
 const most = 1_000_000; // orders that the page reads
 
 let orders = [];
-let past = ""; // the id of the sale that they are of; "" for this one
+let strange = false; // they are of a sale whose foods may be others than in the catalogue
 let during = ""; // the id of the sale that went on when they were read
 let page = 0;
 let reading = null; // what stops the list that is being read
@@ -45,7 +45,7 @@ export function start() {
       reading = null;
       running(false);
       orders = [];
-      past = "";
+      strange = false;
       byId("orders-search").reset();
       offerSales([]);
       setText(byId("orders-state"), "");
@@ -122,7 +122,7 @@ async function load() {
   const mine = new AbortController();
   reading = mine;
   orders = [];
-  past = query.get("sale") ?? "";
+  strange = query.has("sale");
   during = known.sale?.id ?? "";
   page = 0;
   running(true);
@@ -144,7 +144,9 @@ async function load() {
         await new Promise((resolve) => { setTimeout(resolve); });
       }
     }
+    const names = strange && orders.length > 0 && await knowsFoods(orders[0].id).catch(() => false);
     if (reading === mine) {
+      strange &&= !names;
       orders.sort((a, b) => (a.placed_at < b.placed_at ? 1 : a.placed_at > b.placed_at ? -1 : 0)); // the newest first
       const sum = money(orders.reduce((all, order) => all + order.total, 0));
       setText(byId("orders-state"), [count(orders.length, "order"), sum, mine.signal.aborted && say("stopped")]
@@ -172,9 +174,14 @@ function running(is) {
   }
 }
 
-// The foods of a past sale may have been others, and so may its currency.
-const money = (units) => (past ? number(units) : amount(units));
-const foodName = (id) => (past ? say("food {id}", { id }) : nameOf(id));
+// knowsFoods reports whether the sale of an order has had the foods of the catalogue: then the order has their names.
+async function knowsFoods(id) {
+  const order = await api.call("GET", `/admin/orders/${id}`);
+  return Boolean(order.currency) || order.items.some((item) => item.name);
+}
+
+const money = (units) => (strange ? number(units) : amount(units));
+const foodName = (id) => (strange ? say("food {id}", { id }) : nameOf(id));
 const buyer = ({ username, user_id }) => (username ? `${username} (${user_id})` : say("user {id}", { id: user_id }));
 
 function turn(to) {

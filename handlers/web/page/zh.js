@@ -47,6 +47,9 @@ export const words = {
   "You are logged out: logins of root and of operators end after 30 minutes without a touch.":
     "已退出：root 和操作员的登录在 30 分钟无操作后结束。",
   "Log in as an operator": "操作员登录",
+  "Log in with {provider}": "使用 {provider} 登录",
+  "Finishing the login…": "正在完成登录……",
+  "Show what it would be": "查看下一场的内容",
   Operator: "操作员",
   Code: "验证码",
   viewer: "查看员",
@@ -297,6 +300,10 @@ export const words = {
   "An operator cannot do that. Log in as a buyer.": "操作员不能这样做，请以买家身份登录。",
   "Operators may not do that from your address.": "操作员不能从你的地址这样做。",
   "You may not do that.": "你无权这样做。",
+  "Your account there is not one of an operator.": "该账户不是操作员。",
+  "This login was not finished, or took too long. Try again.": "登录未完成或已超时，请重试。",
+  "The place to log in cannot be reached. Log in with your password, or try again later.":
+    "无法连接登录服务。请使用密码登录，或稍后再试。",
   "The server cannot be reached. Check your connection and try again.": "无法连接服务器，请检查网络后重试。",
   "The server answers {status}.": "服务器答复 {status}。",
   "No more people can register.": "注册人数已满。",

@@ -70,6 +70,7 @@ type Record struct {
 	Method     string
 	Route      string // the pattern of the path: the path itself may hold a secret
 	User       uint32 // 0 without a user
+	Operator   string // name of who is no user, "" without an operator
 	Status     int
 	Code       string // of an error reply
 	BytesIn    int64  // of the request's body
@@ -134,6 +135,9 @@ func (l *Log) line(r *Record) {
 	}
 	if r.User != 0 {
 		line.AddAttrs(slog.Uint64("user", uint64(r.User)))
+	}
+	if r.Operator != "" {
+		line.AddAttrs(slog.String("operator", r.Operator))
 	}
 	line.AddAttrs(slog.Int64("bytes_in", r.BytesIn), slog.Int64("bytes_out", r.BytesOut),
 		slog.Int64("duration_us", r.Took.Microseconds()), slog.String("client", r.Client.String()),

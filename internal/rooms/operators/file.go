@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/wholefile"
 )
 
 const (
@@ -125,28 +127,20 @@ func lock(name string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// write replaces a file as a whole. It is on disk when write returns.
-func write(name string, list []Operator) (err error) {
-	draft, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // mode 0600
-	if err == nil {
+// write replaces a file.
+func write(name string, list []Operator) error {
+	return wholefile.Write(name, func(draft *os.File) error {
 		w := csv.NewWriter(draft)
 		_ = w.Write(columns)
 		for i := range list {
 			_ = w.Write(list[i].fields()) // Error has it
 		}
 		w.Flush()
-		err = errors.Join(w.Error(), keepOwner(draft, name), draft.Sync(), draft.Close())
-		if err == nil {
-			err = os.Rename(draft.Name(), name)
+		if err := errors.Join(w.Error(), keepOwner(draft, name)); err != nil {
+			return fmt.Errorf("cannot write %s: %w", name, err)
 		}
-		if err != nil {
-			_ = os.Remove(draft.Name())
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write the operators: %w", err)
-	}
-	return nil
+		return nil
+	})
 }
 
 // keepOwner has root give a draft the owner of the file, or of its folder if there is no file yet: the

@@ -1,18 +1,18 @@
-package export
+// Package wholefile replaces files as a whole: a reader, or a crash, finds the old text or the new one.
+package wholefile
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// WriteFile writes a file of mode 0600, because it holds people's names. The path has the old file until the
+// Write writes a file of mode 0600, for secrets and for people's names. The path has the old file until the
 // new one is whole and safe on disk. A symbolic link stays, and its target is replaced. A pipe or a device
 // is written to directly.
-func WriteFile(path string, write func(io.Writer) error) error {
+func Write(path string, write func(*os.File) error) error {
 	target, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isLink(path):
@@ -38,7 +38,7 @@ func isLink(path string) bool {
 }
 
 // writeInto writes to something that is no regular file.
-func writeInto(path string, write func(io.Writer) error) error {
+func writeInto(path string, write func(*os.File) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
@@ -51,7 +51,7 @@ func writeInto(path string, write func(io.Writer) error) error {
 }
 
 // replace writes a new file beside the old one, then renames it.
-func replace(path string, write func(io.Writer) error) (err error) {
+func replace(path string, write func(*os.File) error) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
