@@ -114,7 +114,7 @@ type measured struct {
 // A phone loads little before it shows the shop, and nothing moves then or while all foods sell out. Times
 // depend on the machine: they are only told.
 func TestPhone(t *testing.T) {
-	const foods, requestsMax, bytesMax = 100, 19, 150_000
+	const foods, requestsMax, bytesMax = 100, 20, 150_000
 	const shiftMax = 0.01 // below 0.1 a shift counts as good
 	const writesMax = 40  // to the document for an event: the few cards in sight
 	s := newShop(t, foods, 1000)

@@ -109,7 +109,7 @@ func TestSaleCommand(t *testing.T) {
 		"opne")
 	if code, _, stderr := run(t, module, nil, "sale"); code != 2 ||
 		!strings.HasPrefix(stderr, "flashsale sale: a verb is missing\nflashsale sale status|open|") ||
-		strings.Count(stderr, "\n  ") != 10 {
+		strings.Count(stderr, "\n  ") != 11 {
 		t.Errorf("flashsale sale alone: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := run(t, module, nil, "stauts"); code != 2 ||

@@ -278,8 +278,8 @@ async function readLog() {
     if (!signal.aborted) {
       showChanges(entries);
     }
-  } catch (error) {
-    if (!signal.aborted) {
+  } catch (error) { // that an act was done is more than that its line cannot be read yet
+    if (!signal.aborted && byId("operate-message").dataset.kind !== "good") {
       tellError(byId("operate-message"), error);
     }
   }
