@@ -47,6 +47,7 @@ type part struct {
 
 	// Used in a worker.
 	routes  handlers.Room
+	up      func() bool            // reports whether its Redis is connected
 	stock   func(*redisx.Snapshot) // gets each snapshot; one goroutine calls it
 	retired func()                 // after SIGHUP has replaced this worker; may be called again
 	stop    func(end time.Time)    // when the worker begins to stop, which ends at end

@@ -188,6 +188,12 @@ func (w *worker) serve(ctx, stop context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+	// A worker that takes the place of another must not refuse what that one has answered.
+	for _, p := range w.parts {
+		if p.up != nil {
+			_ = awaitRoom(ctx, p.up, time.Second) // without it the room answers with 503, too
+		}
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- w.server.Serve(w.inherited.Listener) }()
 	if err := w.inherited.Ready(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,6 +73,11 @@ func New(cfg redisx.Config, sale string, foods int) *Orders {
 		o.conns = append(o.conns, byAddress[name])
 	}
 	return o
+}
+
+// Up reports whether every Redis with a slice is connected.
+func (o *Orders) Up() bool {
+	return !slices.ContainsFunc(o.conns, func(conn *pipeline.Conn) bool { return !conn.Up() })
 }
 
 // Run keeps the connections until ctx ends, and returns nil then.
