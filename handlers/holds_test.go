@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/redisx"
 	"flashsale/redisx/held"
 	"flashsale/redisx/redistest"
 )
@@ -79,7 +80,8 @@ func TestHeldOrders(t *testing.T) {
 		s.looks(t, 2, "/orders/"+id, 200, order(id, isReleased))
 
 		_, err := orders.Paid(held.ID{User: 2, Number: 1},
-			held.Receipt{Event: "e1", Payment: "p1", Amount: s.price(1), Price: s.price(1)})
+			held.Receipt{Payment: "p1", Amount: s.price(1), Price: s.price(1),
+				Items: []redisx.Item{{Food: 1, Count: 1}}})
 		testkit.Must(t, err)
 		s.expect(t, 2, "DELETE", "/orders/"+id+"-1", "", 409, orderPaid)
 		s.looks(t, 2, "/orders/"+id+"-1", 200,

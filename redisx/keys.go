@@ -46,8 +46,6 @@ import "strconv"
 //	used_<sale>    hash    "h:household", "c:coupon" -> user-number     for ever    order_rules.lua,
 //	                       of the order that has used it; how many                  held/shared.lua
 //	                       there are; only with rules
-//	event_<sale>_<id>
-//	               string  empty: this event of the provider is noted   3 days      held/paid.lua
 //	fence          string  empty; written with -ack replica or disk     for ever    pipeline/ack.go
 //	restock_<sale>_<key>
 //	               string  "food:add:left": what a restock under that  a day       restock.lua

@@ -26,7 +26,11 @@ else
     refund(due, o, amount, now, why)
   end
 end
-release(order, o, due ~= '-' and 'refund_due' or 'released', now, why)
+if due == '-' then
+  release(order, o, 'released', now, why)
+else
+  release(order, o, 'refund_due', now, why, 'payment', due, 'amount', amount)
+end
 if by ~= '' then
   call('XADD', log, '*', 'by', by, 'what', 'order', 'user', user, 'number', number, 'items', items,
     'left', '', 'reason', why)

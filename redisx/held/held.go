@@ -21,9 +21,8 @@ import (
 
 // Limits of one order.
 const (
-	PaymentsMax = 10                 // that are opened for it
-	Remembered  = 3 * 24 * time.Hour // of an event's id
-	releaseMost = 4                  // orders that one call releases: Redis is busy for about 100 us
+	PaymentsMax = 10 // that are opened for it
+	releaseMost = 4  // orders that one call releases: Redis is busy for about 100 us
 )
 
 // Why an order was released; operators write reasons of their own.
@@ -286,10 +285,10 @@ func checkPayment(id string) error {
 
 // Receipt is what the provider tells of a payment that was made.
 type Receipt struct {
-	Event   string // its id
 	Payment string
-	Amount  int64 // minor units
-	Price   int64 // what the order costs, for a payment that is not known here
+	Amount  int64         // minor units
+	Items   []redisx.Item // what the order is
+	Price   int64         // what they cost, minor units
 }
 
 // Settlement is what a receipt has led to.
@@ -302,17 +301,17 @@ const (
 	SettledRefund // the money is due to be given back
 )
 
-// Paid notes a payment that was made. Errors: ErrNone, redisx.ErrSaleGone, redisx.ErrUnavailable.
+// Paid notes a payment that was made. Errors: ErrNone, also for a payment of another order; ErrChanged for
+// an order with other items; redisx.ErrSaleGone, redisx.ErrUnavailable.
 func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	if err := checkPayment(r.Payment); err != nil {
 		return 0, err
 	}
 	var code int64
-	err = o.do(paidScript, &code, id.User, []string{o.eventKey(id, r.Event)},
-		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.FormatInt(r.Price, 10),
-			strconv.Itoa(int(Remembered/time.Second)))...)
+	err = o.do(paidScript, &code, id.User, nil, id.args(r.Payment, strconv.FormatInt(r.Amount, 10),
+		list(r.Items), strconv.FormatInt(r.Price, 10))...)
 	if err == nil {
-		err = outcome("paid.lua", code, nil, nil, nil, ErrNone, redisx.ErrSaleGone)
+		err = outcome("paid.lua", code, nil, nil, nil, ErrNone, redisx.ErrSaleGone, ErrChanged)
 	}
 	return Settlement(code), err
 }
@@ -327,23 +326,18 @@ func (o *Orders) Of(sale string) *Orders {
 	return &other
 }
 
-// PaidAfter is Paid for an order of a sale that has ended. Errors: redisx.ErrUnavailable.
+// PaidAfter is Paid for an order of a sale that has ended. Errors: ErrNone for a payment of another order,
+// redisx.ErrUnavailable.
 func (o *Orders) PaidAfter(id ID, r Receipt) (s Settlement, err error) {
 	if err := checkPayment(r.Payment); err != nil {
 		return 0, err
 	}
 	var code int64
-	err = o.do(paidAfterScript, &code, id.User, []string{o.eventKey(id, r.Event)},
-		id.args(r.Payment, strconv.FormatInt(r.Amount, 10), strconv.Itoa(int(Remembered/time.Second)))...)
-	if err == nil && code != int64(SettledBefore) && code != int64(SettledRefund) {
-		err = pipeline.UnknownCode("paid_after.lua", code)
+	err = o.do(paidAfterScript, &code, id.User, nil, id.args(r.Payment, strconv.FormatInt(r.Amount, 10))...)
+	if err == nil {
+		err = outcome("paid_after.lua", code, nil, nil, nil, ErrNone)
 	}
 	return Settlement(code), err
-}
-
-// eventKey is the key that remembers an event of the provider.
-func (o *Orders) eventKey(id ID, event string) string {
-	return "event_" + o.sale + "_" + event + o.cfg.KeysOf(o.sale, o.cfg.SliceOf(id.User)).Tag
 }
 
 // Owed is what is due to be given back after a change of a paid order; the zero value is nothing.

@@ -18,9 +18,11 @@ var (
 	other = redisx.Item{Food: 2, Count: 1}
 )
 
-func (s *stand) receipt(id ID, event, payment string, amount int64) Settlement {
+func (s *stand) receipt(id ID, payment string, amount int64) Settlement {
 	s.Helper()
-	got, err := s.orders.Paid(id, Receipt{Event: event, Payment: payment, Amount: amount, Price: 10})
+	order, err := s.orders.Find(id)
+	testkit.Must(s, err)
+	got, err := s.orders.Paid(id, Receipt{Payment: payment, Amount: amount, Items: order.Items, Price: 10})
 	testkit.Must(s, err)
 	return got
 }
@@ -63,7 +65,7 @@ func TestReleasedOrderGivesUp(t *testing.T) {
 		s.pay(first, "p1")
 		s.expire(2)
 		used("0 0 ")
-		s.want("late", s.receipt(first, "e1", "p1", 10), SettledPaid)
+		s.want("late", s.receipt(first, "p1", 10), SettledPaid)
 		used("1 1 2-0")
 		under("another, after the late payment", 3, redisx.ErrHousehold)
 		_, _, err := s.orders.Cancel(first, "ann", "returned")
@@ -74,11 +76,49 @@ func TestReleasedOrderGivesUp(t *testing.T) {
 		s.expire(3)
 		third := under("the first user again", 2, nil)
 		s.want("number", third, ID{2, 1})
-		s.want("late, but used", s.receipt(second, "e2", "p2", 10), SettledRefund)
+		s.want("late, but used", s.receipt(second, "p2", 10), SettledRefund)
 		used("1 1 2-1")
 		if got := s.events()[len(s.events())-1]; got != "3-0 4 refund_due (rule)" {
 			t.Errorf("the last event is %s", got)
 		}
+	})
+}
+
+// A payment buys only its own order, at the price of what that is then. Payments that the provider did not
+// open do not count.
+func TestPaymentFitsItsOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 9, 9)
+		first, err := s.place(2, []redisx.Item{two})
+		testkit.Must(t, err)
+		second, err := s.place(3, []redisx.Item{one})
+		testkit.Must(t, err)
+		for i := range PaymentsMax + 2 {
+			p, err := s.orders.Pay(first, time.Hour)
+			testkit.Must(t, err)
+			s.want("attempt", p.Attempt, i+1)
+			testkit.Must(t, s.orders.Unpayable(first, p.Attempt))
+		}
+		s.pay(first, "p1")
+		_, err = s.orders.Paid(second, Receipt{Payment: "p1", Amount: 10, Items: []redisx.Item{one}, Price: 10})
+		s.wantError("the payment of another order", err, ErrNone)
+		_, err = s.orders.Of("past").PaidAfter(second, Receipt{Payment: "p1", Amount: 10})
+		testkit.Must(t, err) // the payments of another sale are its own
+		begun, err := s.orders.Pay(first, time.Hour)
+		testkit.Must(t, err)
+		_, _, err = s.orders.Shrink(first, "ann", "why", []redisx.Item{two}, []redisx.Item{one}, 5)
+		testkit.Must(t, err)
+		payable, err := s.orders.Payable(first, begun.Attempt, "p2", 10) // for what the order was
+		testkit.Must(t, err)
+		s.want("payable", payable, false)
+		receipt := Receipt{Payment: "p2", Amount: 10, Items: []redisx.Item{two}, Price: 10}
+		s.expire(2)
+		_, err = s.orders.Paid(first, receipt)
+		s.wantError("a price of before", err, ErrChanged)
+		receipt.Items, receipt.Price = []redisx.Item{one}, 5
+		settled, err := s.orders.Paid(first, receipt)
+		testkit.Must(t, err)
+		s.want("paid for more", settled, SettledRefund)
 	})
 }
 
@@ -98,9 +138,8 @@ func TestStories(t *testing.T) {
 		}, "1:2,2:1, held 0", "", "2 1 held 3 orders 1", ""},
 		{"paid", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			s.want("first receipt", s.receipt(id, "e1", "p1", 10), SettledPaid)
-			s.want("the event again", s.receipt(id, "e1", "p1", 10), SettledBefore)
-			s.want("another event of the payment", s.receipt(id, "e2", "p1", 10), SettledBefore)
+			s.want("first receipt", s.receipt(id, "p1", 10), SettledPaid)
+			s.want("again", s.receipt(id, "p1", 10), SettledBefore)
 			s.expire(2) // nothing is due
 			_, _, err := s.orders.Cancel(id, "", "no wish")
 			s.wantError("cancel", err, ErrPaid)
@@ -124,27 +163,27 @@ func TestStories(t *testing.T) {
 		{"paid late", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.expire(2)
-			s.want("late", s.receipt(id, "e1", "p1", 10), SettledPaid)
-			s.want("twice", s.receipt(id, "e1", "p1", 10), SettledBefore)
+			s.want("late", s.receipt(id, "p1", 10), SettledPaid)
+			s.want("twice", s.receipt(id, "p1", 10), SettledBefore)
 		}, "1:2,2:1, paid 0 p1", "2 paying, 3 released (expired), 4 paid", "2 1 held 0 orders 1", ""},
 		{"paid after it was given back", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			_, _, err := s.orders.Cancel(id, "", "buyer")
 			testkit.Must(s, err)
-			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+			s.want("late", s.receipt(id, "p1", 10), SettledRefund)
 		}, "", "2 paying, 3 released (buyer), 4 refund_due (cancelled)", "4 2 held 0 orders 0", "p1"},
 		{"paid late, pieces gone", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.expire(2)
 			s.must(3, redisx.Item{Food: 1, Count: 3})
-			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
-			s.want("twice", s.receipt(id, "e2", "p1", 10), SettledBefore)
+			s.want("late", s.receipt(id, "p1", 10), SettledRefund)
+			s.want("twice", s.receipt(id, "p1", 10), SettledBefore)
 		}, "", "2 paying, 3 released (expired), 1 held, 4 refund_due (sold out)", "1 2 held 3 orders 1", "p1"},
 		{"paid late, another order", func(s *stand, id ID) {
 			s.pay(id, "p1")
 			s.expire(2)
 			s.must(2, one)
-			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+			s.want("late", s.receipt(id, "p1", 10), SettledRefund)
 			testkit.Must(s, s.orders.Refunded(id, "p1"))
 			testkit.Must(s, s.orders.Refunded(id, "p1"))
 			s.wantError("another payment", s.orders.Refunded(id, "p2"), ErrNoMoney)
@@ -155,7 +194,7 @@ func TestStories(t *testing.T) {
 			s.expire(2)
 			_, err := s.sale.Change(redisx.Change{By: "root", State: redisx.StateClosed})
 			testkit.Must(s, err)
-			s.want("late", s.receipt(id, "e1", "p1", 10), SettledRefund)
+			s.want("late", s.receipt(id, "p1", 10), SettledRefund)
 		}, "", "2 paying, 3 released (expired), 4 refund_due (closed)", "4 2 held 0 orders 0", "p1"},
 		{"two payments, both paid", func(s *stand, id ID) {
 			s.pay(id, "p1")
@@ -164,30 +203,30 @@ func TestStories(t *testing.T) {
 			s.want("second attempt", fmt.Sprint(p.Attempt, p.Before), "2p1")
 			s.payable(id, 1, "p9", false)
 			s.payable(id, 2, "p2", true)
-			s.want("second", s.receipt(id, "e2", "p2", 10), SettledPaid)
-			s.want("first", s.receipt(id, "e1", "p1", 10), SettledRefund)
+			s.want("second", s.receipt(id, "p2", 10), SettledPaid)
+			s.want("first", s.receipt(id, "p1", 10), SettledRefund)
 		}, "1:2,2:1, paid 0 p2", "2 paying, 3 paid, 4 refund_due (ended)", "2 1 held 0 orders 1", "p1"},
 		{"paid too little", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			s.want("short", s.receipt(id, "e1", "p1", 9), SettledRefund)
+			s.want("short", s.receipt(id, "p1", 9), SettledRefund)
 		}, "1:2,2:1, paying 0 p1", "2 paying, 3 refund_due (amount)", "2 1 held 3 orders 1", "p1"},
 		{"a receipt before the payment is noted", func(s *stand, id ID) {
 			_, err := s.orders.Pay(id, time.Hour)
 			testkit.Must(s, err)
-			s.want("early", s.receipt(id, "e1", "p1", 10), SettledPaid)
+			s.want("early", s.receipt(id, "p1", 10), SettledPaid)
 			s.payable(id, 1, "p1", false)
 		}, "1:2,2:1, paid 0 p1", "2 paying, 3 paid", "2 1 held 0 orders 1", ""},
 		{"root ends a paid order", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			s.receipt(id, "e1", "p1", 10)
+			s.receipt(id, "p1", 10)
 			end, owed, err := s.orders.Cancel(id, "ann", "spoilt")
 			testkit.Must(s, err)
 			s.want("cancel", fmt.Sprint(end, owed), "{p1 10}")
-			s.want("the event again", s.receipt(id, "e3", "p1", 10), SettledBefore)
+			s.want("the event again", s.receipt(id, "p1", 10), SettledBefore)
 		}, "", "2 paying, 3 paid, 4 refund_due (spoilt)", "4 2 held 0 orders 0", "p1"},
 		{"root shrinks a paid order", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			s.receipt(id, "e1", "p1", 10)
+			s.receipt(id, "p1", 10)
 			end, owed, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
 			testkit.Must(s, err)
 			s.want("shrink", fmt.Sprint(end, owed), "{p1~4 6}")
@@ -195,7 +234,7 @@ func TestStories(t *testing.T) {
 			"3 2 held 0 orders 1", "p1~4"},
 		{"root shrinks a paid order, then ends it", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			s.receipt(id, "e1", "p1", 10)
+			s.receipt(id, "p1", 10)
 			_, _, err := s.orders.Shrink(id, "ann", "spoilt", []redisx.Item{two, other}, []redisx.Item{one}, 6)
 			testkit.Must(s, err)
 			_, _, err = s.orders.Cancel(id, "ann", "all spoilt")
@@ -207,9 +246,9 @@ func TestStories(t *testing.T) {
 			"4 2 held 0 orders 0", "p1,p1~4"},
 		{"paid too little, then once more", func(s *stand, id ID) {
 			s.pay(id, "p1")
-			s.receipt(id, "e1", "p1", 9)
+			s.receipt(id, "p1", 9)
 			s.pay(id, "p2")
-			s.want("whole", s.receipt(id, "e2", "p2", 10), SettledPaid)
+			s.want("whole", s.receipt(id, "p2", 10), SettledPaid)
 			testkit.Must(s, s.orders.Refunded(id, "p1"))
 		}, "1:2,2:1, paid 0 p2", "2 paying, 3 refund_due (amount), 4 paid, 5 refunded", "2 1 held 0 orders 1", ""},
 		{"root shrinks a held order", func(s *stand, id ID) {
@@ -301,7 +340,7 @@ func TestUnknownOrders(t *testing.T) {
 			s.wantError("cancel", err, ErrNone)
 			_, _, err = s.orders.Shrink(id, "a", "b", []redisx.Item{two}, []redisx.Item{one}, 1)
 			s.wantError("shrink", err, ErrNone)
-			_, err = s.orders.Paid(id, Receipt{Event: "e", Payment: "p", Amount: 1, Price: 1})
+			_, err = s.orders.Paid(id, Receipt{Payment: "p", Amount: 1, Price: 1})
 			s.wantError("paid", err, ErrNone)
 			s.wantError("refunded", s.orders.Refunded(id, "p"), ErrNoMoney)
 		}
@@ -311,14 +350,15 @@ func TestUnknownOrders(t *testing.T) {
 				testkit.Must(t, err)
 				s.want("attempt", p.Attempt, i+1)
 			}
-			testkit.Must(t, s.orders.Unpayable(ID{2, 0}, i+1))
+			_, err := s.orders.Payable(ID{2, 0}, i+1, fmt.Sprint("p", i), 1)
+			testkit.Must(t, err)
 		}
 		_, err := s.orders.Pay(ID{2, 0}, time.Minute)
 		s.wantError("too many", err, ErrTooMany)
 		s.raw(nil, "DEL", s.keys.Stock)
 		_, err = s.orders.Release(0)
 		s.wantError("release without the sale", err, redisx.ErrSaleGone)
-		_, err = s.orders.Paid(ID{2, 0}, Receipt{Event: "e", Payment: "p", Amount: 1, Price: 1})
+		_, err = s.orders.Paid(ID{2, 0}, Receipt{Payment: "p", Amount: 1, Price: 1})
 		s.wantError("paid without the sale", err, redisx.ErrSaleGone)
 	})
 }
@@ -330,7 +370,7 @@ func TestRefunds(t *testing.T) {
 		s := newStand(t, cfg, 4, 2)
 		for i, payment := range []string{"a", "b", "c"} {
 			id := s.must(uint32(i+2), one)
-			s.receipt(id, payment, payment, int64(i+1)) // too little
+			s.receipt(id, payment, int64(i+1)) // too little
 		}
 		list := func(done bool, after string, most int) (found string) {
 			refunds, err := s.orders.Refunds(0, done, after, most)
@@ -362,7 +402,7 @@ func TestRefunds(t *testing.T) {
 
 		past := s.orders.Of("past")
 		for _, want := range []Settlement{SettledRefund, SettledBefore} {
-			settled, err := past.PaidAfter(ID{5, 0}, Receipt{Event: "e", Payment: "late", Amount: 9})
+			settled, err := past.PaidAfter(ID{5, 0}, Receipt{Payment: "late", Amount: 9})
 			testkit.Must(t, err)
 			s.want("late", settled, want)
 		}

@@ -143,6 +143,9 @@ func (s *stand) events() (list []string) {
 		if f["reason"] != "" {
 			text += " (" + f["reason"] + ")"
 		}
+		if f["what"] == "refund_due" && (f["payment"] == "" || f["amount"] == "") {
+			s.Errorf("%s does not tell what to give back: %v", text, f)
+		}
 		list = append(list, text)
 	}
 	return list

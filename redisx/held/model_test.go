@@ -139,8 +139,8 @@ func (p *player) receive() {
 	}
 	order, err := p.orders.Find(made.id)
 	testkit.Must(p, err)
-	settled, err := p.orders.Paid(made.id, Receipt{Event: fmt.Sprint("e", p.IntN(1000)), Payment: made.payment,
-		Amount: made.price, Price: 10 * piecesOf(order.Items)})
+	settled, err := p.orders.Paid(made.id, Receipt{Payment: made.payment,
+		Amount: made.price, Items: order.Items, Price: 10 * piecesOf(order.Items)})
 	testkit.Must(p, err)
 	if settled != SettledBefore {
 		p.want(made.payment+" was taken before", p.got[made.payment], int64(0))

@@ -1,20 +1,21 @@
 -- Notes that a payment was made: the order is paid. If its hold has expired meanwhile it is sold again, if
--- that can be; else the money is due to be given back. With shared.lua in front; KEYS as there, and
+-- that can be; else the money is due to be given back. The payment's id tells whether it was noted before:
+-- the provider may tell it any number of times. With shared.lua in front; KEYS as there.
 --
--- KEYS[11] the event of the provider: string, empty
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  the payment's id: string without spaces
 -- ARGV[4]  amount that was paid: integer >= 0, in minor units
--- ARGV[5]  amount that the order costs: integer >= 0, in minor units; only for a payment that is not known
--- ARGV[6]  how long the event's id is remembered: seconds
+-- ARGV[5]  what the order is: string "food:count,food:count,"
+-- ARGV[6]  what that costs: integer >= 0, in minor units
 --
 -- Returns 0  the order is paid
---         1  the event, or the payment, was noted before: nothing is changed
+--         1  the payment was noted before: nothing is changed
 --         2  the payment is due to be given back
---         3  there was no such order: nothing is changed
+--         3  there was no such order, or the payment is another order's: nothing is changed
 --         4  Redis does not hold the sale: nothing is changed
-local seen, user, number, payment, paid = KEYS[11], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local PAID, BEFORE, REFUND, NONE, NO_SALE = 0, 1, 2, 3, 4
+--         5  the order is not ARGV[5]: nothing is changed
+local user, number, payment, paid, items, price = ARGV[1], tonumber(ARGV[2]), unpack(ARGV, 3)
+local PAID, BEFORE, REFUND, NONE, NO_SALE, OTHER = 0, 1, 2, 3, 4, 5
 
 if call('EXISTS', stock) == 0 then return NO_SALE end
 local value = call('GET', order)
@@ -22,10 +23,12 @@ local o = read(user, value)
 local live = o and o.number == number
 if not live then o = read(user, call('HGET', released, user .. '-' .. ARGV[2])) end
 if not o then return NONE end
-local _, _, amount, known = noted(payment)
-if isMade(payment) or not call('SET', seen, '', 'NX', 'EX', ARGV[6]) then return BEFORE end
+local owner, of, _, known = noted(payment)
+if owner and (owner ~= user or of ~= ARGV[2]) then return NONE end
+if isMade(payment) then return BEFORE end
+if string.gsub(o.items, ' ', '') ~= items then return OTHER end
 
-local now, price = clock(), amount or ARGV[5]
+local now = clock()
 local reason = paid ~= price and 'amount' or known == 'void' and live and 'ended' or
   o.state == 'paid' and 'twice' or o.state ~= 'released' and not live and o.state or nil
 if not reason and not live then -- the hold was over: once more at the price of then

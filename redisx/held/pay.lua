@@ -4,7 +4,7 @@
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  how long a payment may take: milliseconds
--- ARGV[4]  payments that an order may have: integer > 0
+-- ARGV[4]  payments that the provider may open for an order: integer > 0
 --
 -- Returns {code, attempt, begun, till, items, before}: the number of this payment, from 1; when it was begun
 -- first and when the hold ends, Unix ms; what was ordered; the payment before, which must be ended now, "-"
@@ -24,7 +24,7 @@ if tonumber(o.till) <= now then return refuse(NONE) end -- it is released in a m
 local attempt, begun = attemptOf(o)
 local before = '-'
 if begun == 0 or o.payment ~= '-' then
-  if attempt >= most then return refuse(TOO_MANY) end
+  if openedOf(o) >= most then return refuse(TOO_MANY) end
   before = void(o)
   attempt, begun = attempt + 1, now
   begin(o, attempt, begun)

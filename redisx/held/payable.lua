@@ -27,5 +27,9 @@ if mine then
   o.payment = payment
   call('SET', order, text(o))
 end
-if not known then note(payment, {user = user, number = number}, amount, mine and 'open' or 'void') end
+if not known then
+  local one = {user = user, number = number}
+  note(payment, one, amount, mine and 'open' or 'void')
+  call('HSET', payments, openedField(one), openedOf(one) + 1)
+end
 return mine and PAYABLE or VOID

@@ -93,7 +93,8 @@ func TestNeverOversoldWithHolds(t *testing.T) {
 // way.
 func (s *stand) race(dice *rand.Rand, user uint32, rounds, buyer int) {
 	for round := range rounds {
-		id, err := s.place(user, []redisx.Item{{Food: 1 + int64(dice.IntN(3)), Count: 1 + int64(dice.IntN(2))}})
+		items := []redisx.Item{{Food: 1 + int64(dice.IntN(3)), Count: 1 + int64(dice.IntN(2))}}
+		id, err := s.place(user, items)
 		if err != nil {
 			for _, known := range []error{redisx.ErrHasOrder, redisx.ErrOutOfStock, redisx.ErrReleased} {
 				if errors.Is(err, known) {
@@ -105,7 +106,7 @@ func (s *stand) race(dice *rand.Rand, user uint32, rounds, buyer int) {
 		}
 		payment := fmt.Sprintf("p%d-%d", buyer, round)
 		pay := func() {
-			_, err := s.orders.Paid(id, Receipt{Event: "e" + payment, Payment: payment, Amount: 5, Price: 5})
+			_, err := s.orders.Paid(id, Receipt{Payment: payment, Amount: 5, Items: items, Price: 5})
 			testkit.Must(s, err)
 		}
 		expire := func() { s.raw(nil, "ZADD", s.keys.Holds, "XX", "1", fmt.Sprint(user)) }

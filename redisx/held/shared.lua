@@ -10,7 +10,8 @@
 -- KEYS[5]  payments: hash id -> "user number amount state reason", state is "open", "void", "paid",
 --          "refund_due" or "refunded", with a reason for the last two; "id~n" is a part of that payment;
 --          "user/number" -> "attempt begun": how many were begun for that order, and when the last one was,
---          Unix ms; 0 if the next one must be another
+--          Unix ms; 0 if the next one must be another;
+--          "user/number/opened" -> how many the provider has opened for it
 -- KEYS[6]  payments to give back, by since when: sorted set, Unix ms; below 0: by when that was done
 -- KEYS[7]  the stream of events, see ../event.lua
 -- KEYS[8]  the log of the sale: stream
@@ -105,14 +106,15 @@ local function giveUp(o)
   end
 end
 
--- release ends an order that holds pieces or has them: they go back, and the user may order again.
-local function release(key, o, state, at, reason)
+-- release ends an order that holds pieces or has them: they go back, and the user may order again. The event
+-- has further fields.
+local function release(key, o, state, at, reason, ...)
   move(o.items, 1)
   giveUp(o)
   call('HINCRBY', stock, 'orders', -1)
   if o.state ~= 'paid' then hold(o.items, -1) end
   o.reason = reason
-  change(o, state, at, 'items', o.items, 'reason', reason)
+  change(o, state, at, 'items', o.items, 'reason', reason, ...)
   call('ZREM', holds, o.user)
   call('DEL', key)
   local had = tonumber(call('HGET', released, o.user) or 0)
@@ -148,13 +150,17 @@ local function begin(o, attempt, at)
   call('HSET', payments, o.user .. '/' .. o.number, string.format('%d %d', attempt, at))
 end
 
--- void ends the open payment of an order and returns its id, "-" for none. If it is made all the same, it
--- buys the order only for this amount.
-local function void(o, price)
+local function openedField(o) return o.user .. '/' .. o.number .. '/opened' end
+
+-- openedOf returns how many payments the provider has opened for an order.
+local function openedOf(o) return tonumber(call('HGET', payments, openedField(o)) or 0) end
+
+-- void ends the open payment of an order and returns its id, "-" for none.
+local function void(o)
   local _, _, amount, state = noted(o.payment)
   begin(o, attemptOf(o), 0)
   if state ~= 'open' then return '-' end
-  note(o.payment, o, price or amount, 'void')
+  note(o.payment, o, amount, 'void')
   return o.payment
 end
 

@@ -27,7 +27,7 @@ call('XADD', log, '*', 'by', by, 'what', 'order', 'user', user, 'number', number
 local ended, due = '-', '-'
 if o.state ~= 'paid' then
   hold(goes, -1)
-  ended = void(o, 0)
+  ended = void(o)
   o.payment = '-'
 elseif tonumber(amount) > 0 then
   due = string.format('%s~%d', o.payment, o.seq)

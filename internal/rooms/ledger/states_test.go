@@ -59,7 +59,7 @@ func testStates(t *testing.T, server *launch.MariaDB) {
 	id := func(user uint32, number int) held.ID { return held.ID{User: user, Number: number} }
 	pay := func(user uint32, number int, payment string) {
 		t.Helper()
-		receipt := held.Receipt{Event: payment, Payment: payment, Amount: 1, Price: 1}
+		receipt := held.Receipt{Payment: payment, Amount: 1, Items: basket(user), Price: 1}
 		_, err := orders.Paid(id(user, number), receipt)
 		testkit.Must(t, err)
 	}
@@ -112,7 +112,7 @@ func testStatesUnderLoad(t *testing.T, server *launch.MariaDB) {
 				_, err := orders.Pay(id, time.Hour)
 				testkit.Must(t, err)
 				payment := fmt.Sprintf("p%d", user)
-				_, err = orders.Paid(id, held.Receipt{Event: payment, Payment: payment, Amount: 1, Price: 1})
+				_, err = orders.Paid(id, held.Receipt{Payment: payment, Amount: 1, Items: basket(user), Price: 1})
 				testkit.Must(t, err)
 			}
 		})

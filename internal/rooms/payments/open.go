@@ -93,7 +93,7 @@ func (p *Payments) Open(ctx context.Context, id held.ID) (o Opened, err error) {
 	name := string(redisx.AppendOrderID(nil, p.cfg.Sale, id.User, id.Number))
 	if o.Amount == 0 {
 		o.ID = "free-" + name
-		_, err := p.cfg.Orders.Paid(id, held.Receipt{Event: o.ID, Payment: o.ID})
+		_, err := p.cfg.Orders.Paid(id, held.Receipt{Payment: o.ID, Items: begun.Items})
 		return o, err
 	}
 	o.Session, err = p.cfg.Provider.Open(ctx, Order{ID: name, Attempt: begun.Attempt, Amount: o.Amount,

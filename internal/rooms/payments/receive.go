@@ -12,6 +12,9 @@ import (
 	"flashsale/redisx/held"
 )
 
+// corrections of an order while its payment is stored; after more the provider tells it again.
+const corrections = 3
+
 // Outcomes of events, as the metrics count them.
 const (
 	eventPaid    = "paid"
@@ -52,7 +55,7 @@ func (p *Payments) receive(header http.Header, body []byte, now time.Time) (outc
 	switch {
 	case errors.Is(err, held.ErrNone):
 		slog.Error("a payment was made for an order that there is not; the provider will tell it again",
-			"order", r.Order, "payment", r.Payment, "amount", r.Amount)
+			"order", r.Order, "payment", r.Payment, "amount", r.Amount, "event", r.Event)
 		return eventNoOrder, err
 	case err != nil:
 		return eventFailed, err
@@ -61,7 +64,8 @@ func (p *Payments) receive(header http.Header, body []byte, now time.Time) (outc
 	case held.SettledPaid:
 		return eventPaid, nil
 	case held.SettledRefund:
-		slog.Warn("a payment is due to be given back", "order", r.Order, "payment", r.Payment, "amount", r.Amount)
+		slog.Warn("a payment is due to be given back", "order", r.Order, "payment", r.Payment, "amount", r.Amount,
+			"event", r.Event)
 		return eventRefund, nil
 	}
 	return eventKnown, nil
@@ -70,7 +74,7 @@ func (p *Payments) receive(header http.Header, body []byte, now time.Time) (outc
 // settle stores a payment. One for a sale that has ended must be given back, unless it was stored in its
 // time.
 func (p *Payments) settle(sale string, id held.ID, r *Receipt) (held.Settlement, error) {
-	receipt := held.Receipt{Event: r.Event, Payment: r.Payment, Amount: r.Amount}
+	receipt := held.Receipt{Payment: r.Payment, Amount: r.Amount}
 	if sale != p.cfg.Sale {
 		previous, err := p.cfg.Previous()
 		if err != nil {
@@ -81,10 +85,16 @@ func (p *Payments) settle(sale string, id held.ID, r *Receipt) (held.Settlement,
 		}
 		return p.cfg.Orders.Of(sale).PaidAfter(id, receipt)
 	}
-	order, err := p.cfg.Orders.Find(id) // the price counts only for a payment that could not be noted
-	if err != nil {
-		return 0, err
+	for range corrections {
+		order, err := p.cfg.Orders.Find(id)
+		if err != nil {
+			return 0, err
+		}
+		receipt.Items, receipt.Price = order.Items, p.costs(order.Items)
+		settled, err := p.cfg.Orders.Paid(id, receipt)
+		if !errors.Is(err, held.ErrChanged) { // by an operator, meanwhile
+			return settled, err
+		}
 	}
-	receipt.Price = p.costs(order.Items)
-	return p.cfg.Orders.Paid(id, receipt)
+	return 0, redisx.ErrUnavailable
 }
