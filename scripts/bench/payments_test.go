@@ -82,7 +82,7 @@ func refundsDue(t *testing.T, address string) int {
 	return strings.Count(string(due), `"payment_id"`)
 }
 
-// closingFront is a way to a server that closes the sale when the first buyer looks whether a hold has ended.
+// closingFront is a way to a server that closes the sale when a buyer first looks whether a hold has ended.
 func closingFront(t *testing.T, address string) string {
 	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
 	var once sync.Once

@@ -198,8 +198,8 @@ func TestEachViolationIsFound(t *testing.T) {
 	}
 }
 
-// heldEvidence is soundEvidence of a sale that holds orders: user 3 has paid, user 4 too late, and user 7 has
-// given back.
+// heldEvidence is soundEvidence of a sale that holds orders: user 3 has paid, user 4 too late, and user 7
+// has given back.
 func heldEvidence() *Evidence {
 	ev := soundEvidence()
 	ev.orders = ev.orders[1:2]
