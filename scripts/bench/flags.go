@@ -85,7 +85,7 @@ func (s *subcommand) help(fs *flag.FlagSet, out io.Writer) {
 }
 
 // line gives the command with every setting that is not a default as a flag, also if it came from the
-// environment. Passwords are left out.
+// environment. Passwords and secrets are left out.
 func (s *subcommand) line(operand string, fs *flag.FlagSet) string {
 	words := []string{"bench"}
 	if s != &subcommands[0] {
@@ -99,7 +99,7 @@ func (s *subcommand) line(operand string, fs *flag.FlagSet) string {
 		switch {
 		case f.Value.String() == f.DefValue:
 			return
-		case strings.Contains(f.Name, "pass"):
+		case strings.Contains(f.Name, "pass") || strings.Contains(f.Name, "secret"):
 			value = "(set)"
 		}
 		words = append(words, "-"+f.Name+"="+value)

@@ -253,7 +253,9 @@ func TestExitCodes(t *testing.T) {
 		"unknown flag": {address, []string{"-fast"}, exitUsage,
 			"flag provided but not defined: -fast (bench load -h"},
 		"stray word": {address, []string{"fast"}, exitUsage, `"fast" is not a flag`},
-		"help":       {address, []string{"-h"}, 0, ""},
+		"no held orders": {address, []string{"-cancel", "0.1"}, exitUsage,
+			"the sale holds no orders: -cancel, -pay and -late need a server with -hold"},
+		"help": {address, []string{"-h"}, 0, ""},
 		"page that cannot be written": {address, []string{"-html", "/none/x.html"}, exitUsage,
 			"cannot write -html"},
 	}

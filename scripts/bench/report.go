@@ -8,6 +8,7 @@ import (
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/payment"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -18,6 +19,7 @@ type Report struct {
 	// by server: its answer at GET /readyz, before the load
 	Readiness map[string]map[string]any `json:"readyz"`
 	Load      *load.Report              `json:"load"` // null for an audit
+	Payments  *payment.Report           `json:"payments,omitempty"`
 	Soak      *compare.SoakReport       `json:"soak,omitempty"`
 	// one per proof; a correct sale has no violations
 	Audit []audit.Check `json:"audit"`
@@ -52,6 +54,9 @@ func (r *Report) write(w io.Writer, asJSON bool) error {
 	p := &printer{w: w}
 	if r.Load != nil {
 		p.load(r.Load)
+	}
+	if r.Payments != nil {
+		p.payments(r.Payments)
 	}
 	if r.Soak != nil {
 		p.soak(r.Soak)

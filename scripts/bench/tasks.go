@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/payment"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -38,6 +40,7 @@ var subcommands = []subcommand{
 type loadTask struct {
 	access   sale.Access
 	load     load.Options
+	payment  payment.Options
 	validate int64
 	history  string // path of the file to write; "" = none
 	proof    proof
@@ -46,6 +49,7 @@ type loadTask struct {
 func (t *loadTask) register(fs *flag.FlagSet) {
 	t.access.Register(fs)
 	t.load.Register(fs)
+	t.payment.Register(fs)
 	t.proof.register(fs)
 	fs.Int64Var(&t.validate, "validate", 0, "compare one of so many `replies` with the description of the API "+
 		"that the server has at /openapi.json; 1 = all, 0 = none")
@@ -61,6 +65,13 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) 
 	}
 	if t.validate < 0 {
 		return fmt.Errorf("%w: -validate %d is negative", sale.ErrUsage, t.validate)
+	}
+	if err := t.payment.Resolve(); err != nil {
+		return err
+	}
+	if t.payment.On() && t.history != "" {
+		return fmt.Errorf("%w: -history knows no order that ends; leave out -cancel, -pay and -late",
+			sale.ErrUsage)
 	}
 	if err := t.access.Resolve(); err != nil {
 		return err
@@ -95,7 +106,16 @@ func (t *loadTask) prove(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 		defer func() { ev.Replies = described(t.load.Validation) }()
-		return loadSale(ctx, t.load, ev, rep, stderr)
+		payer, err := payment.Open(ctx, t.payment, t.load.Servers, t.load.TLS, t.load.Timeout, t.load.Seed)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := loadSale(ctx, t.load, ev, rep, stderr); err != nil || payer == nil {
+			return err
+		}
+		ev.Endings, rep.Payments = payer.End(ctx, began, ev.Sale, ev.Attempts)
+		return nil
 	}, stdout)
 }
 

@@ -9,6 +9,7 @@ import (
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/payment"
 )
 
 // printer writes text and keeps the errors of writing for the end.
@@ -62,6 +63,14 @@ func (p *printer) load(l *load.Report) {
 		p.events("retries", s.Retries)
 		p.line("  orders settled by them %d, flows that none brought to an order %d", s.Settled, s.Stranded)
 	}
+}
+
+func (p *printer) payments(r *payment.Report) {
+	p.line("held orders: a hold of %.0f s", r.HoldSeconds)
+	p.line("  given back       %8d", r.GivenBack)
+	p.line("  paid             %8d, late %d; %d events taken, %d payments told twice", r.Paid, r.PaidLate,
+		r.Events, r.Doubled)
+	p.line("  left             %8d, failed %d", r.Left, r.Failed)
 }
 
 func (p *printer) events(title string, events []load.EventCount) {

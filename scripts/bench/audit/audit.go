@@ -52,6 +52,9 @@ type Evidence struct {
 	listings []listing
 
 	restocked map[int64]int64 // pieces of a food that root has added, less the pieces taken back
+
+	Endings []sale.Ending // of held orders of this run; nil: nothing was done about them
+	held    heldBooks     // with Endings
 }
 
 // Begin takes the present orders as the orders before the load.
@@ -80,7 +83,7 @@ func ordersByID(orders []Order) map[string]Order {
 func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 	for deadline := time.Now().Add(stockLag); ; time.Sleep(auditInterval) {
 		var err error
-		if ev.orders, err = b.orders(ctx); err != nil {
+		if ev.orders, err = b.orders(ctx, ""); err != nil {
 			return err
 		}
 		if ev.listings, err = b.listings(ctx); err != nil {
@@ -89,7 +92,13 @@ func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 		if ev.restocked, err = b.restocked(ctx); err != nil {
 			return err
 		}
-		if ev.checkStock().Violations == 0 || ev.matchFoods() != nil || time.Now().After(deadline) {
+		if ev.Endings != nil {
+			if ev.held, err = b.heldBooks(ctx, ev); err != nil {
+				return err
+			}
+		}
+		settled := ev.checkStock().Violations == 0 && (ev.Endings == nil || ev.checkHeld().Violations == 0)
+		if settled || ev.matchFoods() != nil || time.Now().After(deadline) {
 			return nil
 		}
 	}
@@ -107,6 +116,9 @@ func (ev *Evidence) Checks() []Check {
 	}
 	if ev.Retried {
 		checks = append(checks, ev.checkSettled())
+	}
+	if ev.Endings != nil {
+		checks = append(checks, ev.checkHeld(), ev.checkEnded(), ev.checkRefunds())
 	}
 	if ev.Replies != nil {
 		checks = append(checks, *ev.Replies)
@@ -126,6 +138,9 @@ const (
 	Sent         = "every order of this run has the pieces that were sent"
 	Unexpected   = "no order came from nowhere, none that was refused"
 	Settled      = "every user of this run who was not refused has exactly one order"
+	HeldStock    = "stock left + held + paid = initial stock + restocked, for every food"
+	Ended        = "every held order of this run is paid, released, held or refunded as its end wants it"
+	Refunds      = "every payment of an order that is not paid is due to be given back, once, and no other is"
 	Earlier      = "every order from before the load is there, unchanged"
 	Described    = "every reply is as the description of the API has it"
 )

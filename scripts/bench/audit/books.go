@@ -118,12 +118,12 @@ func (b *Books) Readiness(ctx context.Context) map[string]map[string]any {
 	return all
 }
 
-// orders reads every order of the sale from the first server that answers.
-func (b *Books) orders(ctx context.Context) ([]Order, error) {
+// orders reads every order of the sale that a query finds, "" for all, from the first server that answers.
+func (b *Books) orders(ctx context.Context, query string) ([]Order, error) {
 	var orders []Order
 	err := b.anywhere(func(server string) error {
 		orders = nil
-		return b.call(ctx, server, "GET", "/admin/orders", nil, func(body io.Reader) error {
+		return b.call(ctx, server, "GET", "/admin/orders"+query, nil, func(body io.Reader) error {
 			return decodeOrders(io.LimitReader(body, ordersBodyMax),
 				func(o Order) { orders = append(orders, o) })
 		})
@@ -144,8 +144,7 @@ func (b *Books) restocked(ctx context.Context) (map[int64]int64, error) {
 		err := b.call(ctx, server, "GET", "/admin/log", nil, func(body io.Reader) error {
 			return json.NewDecoder(io.LimitReader(body, ordersBodyMax)).Decode(&log)
 		})
-		var answer *statusError
-		if errors.As(err, &answer) && answer.status == http.StatusNotFound {
+		if isNotFound(err) {
 			return nil
 		}
 		return err
@@ -203,6 +202,11 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("status %d %s", e.status, e.body) }
+
+func isNotFound(err error) bool {
+	var answer *statusError
+	return errors.As(err, &answer) && answer.status == http.StatusNotFound
+}
 
 // call makes one request as root and hands the body of a 200 to decode. Its errors are an ErrUnreachable.
 func (b *Books) call(ctx context.Context, server, method, path string, body []byte,

@@ -78,14 +78,16 @@ func (ev *Evidence) checkTotals() Check {
 }
 
 // sold counts the pieces of each food in all orders.
-func (ev *Evidence) sold() map[int64]int64 {
-	sold := make(map[int64]int64, len(ev.Sale.Foods))
-	for _, o := range ev.orders {
+func (ev *Evidence) sold() map[int64]int64 { return piecesOf(ev.orders) }
+
+func piecesOf(orders []Order) map[int64]int64 {
+	pieces := map[int64]int64{}
+	for _, o := range orders {
 		for _, it := range o.Items {
-			sold[it.FoodID] += it.Count
+			pieces[it.FoodID] += it.Count
 		}
 	}
-	return sold
+	return pieces
 }
 
 // checkOversold: no food is sold more often than there were pieces.

@@ -13,6 +13,9 @@ import (
 func (ev *Evidence) checkAcknowledged() Check {
 	c := Check{Name: Acknowledged}
 	byID := ordersByID(ev.orders)
+	for id, o := range ev.held.released {
+		byID[id] = o.Order
+	}
 	for _, try := range ev.Attempts {
 		if try.Outcome != sale.Placed {
 			continue
@@ -116,6 +119,9 @@ func (ev *Evidence) checkSettled() Check {
 	c := Check{Name: Settled}
 	count := make(map[uint32]int, len(ev.orders))
 	for _, o := range ev.orders {
+		count[o.UserID]++
+	}
+	for _, o := range ev.held.released {
 		count[o.UserID]++
 	}
 	for _, try := range ev.Attempts {

@@ -198,6 +198,71 @@ func TestEachViolationIsFound(t *testing.T) {
 	}
 }
 
+// heldEvidence is soundEvidence of a sale that holds orders: user 3 has paid, user 4 too late, and user 7
+// has given back.
+func heldEvidence() *Evidence {
+	ev := soundEvidence()
+	ev.orders = ev.orders[1:2]
+	ev.before = map[string]Order{}
+	ev.Attempts = ev.Attempts[:2]
+	ev.Attempts = append(ev.Attempts, sale.Attempt{UserID: 7, Outcome: sale.Placed, OrderID: "o7"})
+	for i := range ev.listings {
+		ev.listings[i].foods[0].Stock, ev.listings[i].foods[1].Stock = 3, 8
+	}
+	ev.Endings = []sale.Ending{
+		{OrderID: "o3", UserID: 3, End: sale.Paid, Payment: "p3", Amount: 13},
+		{OrderID: "o4", UserID: 4, End: sale.PaidLate, Payment: "p4", Amount: 3},
+		{OrderID: "o7", UserID: 7, End: sale.GivenBack},
+	}
+	gone := func(id string, user uint32, state string) heldOrder {
+		return heldOrder{Order{ID: id, UserID: user}, state}
+	}
+	ev.held = heldBooks{paid: ev.orders, paidIDs: map[string]bool{"o3": true},
+		released: map[string]heldOrder{"o4": gone("o4", 4, "refund_due"), "o7": gone("o7", 7, "released")},
+		refunds:  map[string][]int64{"p4": {3}, "of another run": {1}}}
+	return ev
+}
+
+func TestHeldChecks(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*Evidence)
+		want  []string // the first example of each check
+	}{
+		"sound": {func(*Evidence) {}, nil},
+		"pieces held and sold": {func(ev *Evidence) { ev.held.pieces = map[int64]int64{2: 1} },
+			[]string{"food 2 on a:1: 8 left + 1 held + 2 paid is not 10"}},
+		"paid and released": {func(ev *Evidence) { ev.Endings[2].End = sale.Paid },
+			[]string{`order "o7" of user 7 was paid and is "released"`}},
+		"given back and held": {func(ev *Evidence) { ev.Endings[0].End = sale.GivenBack },
+			[]string{`order "o3" of user 3 was given back and is "paid"`}},
+		"late payment lost": {func(ev *Evidence) { delete(ev.held.refunds, "p4") },
+			[]string{`of payment "p4" for order "o4" [] is due to be given back, not [3]`}},
+		"late payment owed twice": {func(ev *Evidence) { ev.held.refunds["p4"] = []int64{3, 3} },
+			[]string{`of payment "p4" for order "o4" [3 3] is due to be given back, not [3]`}},
+		"paid and owed": {func(ev *Evidence) { ev.held.refunds["p3"] = []int64{13} },
+			[]string{`of payment "p3" for order "o3" [13] is due to be given back, not []`}},
+		"call failed": {func(ev *Evidence) { ev.Endings[2].End, ev.Endings[2].Problem = sale.Failed, "no answer" },
+			[]string{`order "o7" of user 7: no answer`}},
+		"released order lost": {func(ev *Evidence) { delete(ev.held.released, "o7") },
+			[]string{`order "o7" of user 7 was answered 200 and is not there`,
+				`order "o7" of user 7 was given back and is ""`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ev := heldEvidence()
+			test.spoil(ev)
+			var got []string
+			for _, c := range ev.Checks() {
+				if c.Violations > 0 {
+					got = append(got, c.Examples[0])
+				}
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got\n%q\nwant\n%q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAddSentTwiceMayCountDouble(t *testing.T) {
 	try := sale.Attempt{Adds: 2, Foods: [sale.PiecesMax]int64{7, 8},
 		Twice: [sale.PiecesMax]bool{false, true}}
