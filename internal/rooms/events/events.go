@@ -9,7 +9,6 @@ package events
 
 import (
 	"context"
-	_ "embed" // the script
 	"log/slog"
 	"strconv"
 	"sync"
@@ -29,13 +28,7 @@ const (
 	redialling = 50 * time.Millisecond
 )
 
-var (
-	//go:embed lease.lua
-	leaseLua    string
-	leaseScript = pipeline.NewScript(leaseLua)
-
-	scripts = []*pipeline.Script{leaseScript, trimScript}
-)
+var scripts = []*pipeline.Script{pipeline.LeaseScript, trimScript}
 
 // fieldsMax is the most fields of a hash of this room.
 const fieldsMax = 2 * (laterMost + batch + 10)
@@ -187,8 +180,5 @@ func (d *delivery) hold(ctx context.Context) {
 
 // lease takes or keeps the lease.
 func (d *delivery) lease() (bool, error) {
-	var has int64
-	err := d.stream.redis.Do(leaseScript.Call(&has, []string{d.stream.leaseKey(d.receiver.Name)}, d.cfg.Server,
-		strconv.FormatInt(leaseLife.Milliseconds(), 10)))
-	return has == 1, err
+	return d.stream.redis.Lease(d.stream.leaseKey(d.receiver.Name), d.cfg.Server, leaseLife)
 }

@@ -36,18 +36,13 @@ var judgeAfter = beatLimit + 2*beatEvery
 // queueMost is how many messages of a part wait for the hook; then the oldest go.
 var queueMost = 10_000
 
-var (
-	//go:embed lease.lua
-	leaseLua string
-	//go:embed notice.lua
-	noticeLua string
+//go:embed notice.lua
+var noticeLua string
 
-	leaseScript  = pipeline.NewScript(leaseLua)
-	noticeScript = pipeline.NewScript(noticeLua)
-)
+var noticeScript = pipeline.NewScript(noticeLua)
 
 // scripts are all scripts of the room.
-var scripts = []*pipeline.Script{beatScript, leaseScript, noticeScript}
+var scripts = []*pipeline.Script{beatScript, pipeline.LeaseScript, noticeScript}
 
 // offline calls the hook for each message to a user who is not connected, at least once: the log of the
 // threads and a position in it for each part say what is left to do, whatever process ends. One server at a
@@ -95,9 +90,8 @@ func (o *offline) run(ctx context.Context) error {
 
 // lease takes or keeps the lease.
 func (o *offline) lease() bool {
-	var has int64
-	x := leaseScript.Call(&has, []string{partKey(0, "hook")}, o.id, strconv.Itoa(int(leaseLife.Milliseconds())))
-	return o.redis.Part(0).Do(x) == nil && has == 1
+	has, err := o.redis.Part(0).Lease(partKey(0, "hook"), o.id, leaseLife)
+	return err == nil && has
 }
 
 // hold works until the lease is lost or ctx ends.

@@ -1,4 +1,4 @@
--- One server at a time calls the hook: take the lease, or keep it.
+-- One server at a time does a work: take the lease, or keep it.
 -- KEYS[1]  string, the server that has it
 -- ARGV[1]  id of this server
 -- ARGV[2]  milliseconds until it ends
