@@ -2,11 +2,13 @@ package handlers
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"testing"
 
+	"flashsale/internal/rooms/live"
 	"flashsale/redisx/redistest"
 )
 
@@ -68,6 +70,22 @@ func TestPageHasEveryError(t *testing.T) {
 		if text == nil || !bytes.Contains(chinese, append([]byte("\n  "), append(text[1], ':')...)) {
 			t.Errorf("the page has no text for %s, or only an English one", code)
 		}
+	}
+}
+
+// The page names the refusals that anybody is told of as the live view has them.
+func TestPageNamesPublicRefusals(t *testing.T) {
+	messages, err := os.ReadFile("web/page/messages.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile(`(?s)\nconst figures = \{\n(.*?)\n\};`).FindSubmatch(messages)[1]
+	var got []string
+	for _, line := range regexp.MustCompile(`(?m)^  (\w+):`).FindAllSubmatch(block, -1) {
+		got = append(got, string(line[1]))
+	}
+	if want := slices.Sorted(maps.Keys(live.Public)); !slices.Equal(got, want) {
+		t.Errorf("the page has %q\nwant %q", got, want)
 	}
 }
 

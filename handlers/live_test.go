@@ -107,7 +107,7 @@ func TestLiveMethods(t *testing.T) {
 	})
 }
 
-// Root and other programs see the most-hit keys too. A token that is not valid is refused.
+// Root and other programs see the most-hit keys and all refusals too. A token that is not valid is refused.
 func TestLiveAccess(t *testing.T) { onBoth(t, testLiveAccess) }
 
 func testLiveAccess(t *testing.T, s *shop) {
@@ -116,7 +116,8 @@ func testLiveAccess(t *testing.T, s *shop) {
 		"Access-Token: " + s.token(1), "Authorization: Bearer " + serviceToken,
 	} {
 		watch(t, address, nil, liveGet+header+"\r\n\r\n").want(map[string]string{
-			"stock": `.*`, "top": `{"keys":\[{"key":"k","hits":3}\]}`})
+			"stock": `.*`, "top": `{"keys":\[{"key":"k","hits":3}\]}`,
+			"refused": `{"refused":{},"last_minute":{}}`})
 	}
 	watch(t, address, nil, "GET /live?access_token="+s.token(1)+" HTTP/1.1\r\nHost: shop\r\n\r\n").want(
 		map[string]string{"top": `.*`})

@@ -57,11 +57,10 @@ var wordTests = []moduleTest{
 		return [at("09:00:00Z"), at("10:00:00Z"), at("11:00:00Z")];`, `["Opens in","Closes in",null]`},
 	{"a size has its unit", "format", `return [1, 412, 1000, 123456, 5e9].map(m.size);`,
 		`["1 byte","412 bytes","1.0 KB","123.5 KB","5.0 GB"]`},
-	{"anybody sees the refusals of the sale in words, root all", "messages", `
+	{"refusals are told in words", "messages", `
 		const codes = [["USER_AUTH_FAIL", 9], ["SALE_PAUSED", 2], ["BODY_TOO_LARGE", 1]];
-		return [m.refusals(codes, false), m.refusals(codes, true)];`,
-		`[[["Sale paused",2]],[["Wrong name or password",9],["Sale paused",2],` +
-			`["This is too long for the server.",1]]]`},
+		return m.refusals(codes);`,
+		`[["Wrong name or password",9],["Sale paused",2],["This is too long for the server.",1]]`},
 	{"the least delayed time of the server counts", "clock", `
 		const told = (late) => new Date(Date.now() + 3600000 - late).toISOString();
 		for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));
@@ -247,6 +246,8 @@ func paceIsKeptBySeconds(t *testing.T, s *shop) {
 		pace(103, 4, { CART_EMPTY: 1 });
 		pace(103, 5, { CART_EMPTY: 2 }, 1);
 		pace(105, 8, { CART_EMPTY: 1, FOOD_OUT_OF_STOCK: 9 }, 1);
+		m.take({ event: "refused", data: JSON.stringify(
+			{ refused: { WRONG_CODE: 7 }, last_minute: { WRONG_CODE: 2 } }) });
 		const short = [...["t", "rate", "total"].map(curve), JSON.stringify(m.refusedByCode()),
 			m.known.curve.points.map((point) => m.known.curve.away(point)?.servers ?? 2).join()];
 		for (let t = 106; t < 900; t++) pace(t, 1);
@@ -255,8 +256,9 @@ func paceIsKeptBySeconds(t *testing.T, s *shop) {
 		return [sales, short, points.length, [1, 10].map((step) => points.filter((p) => p.step === step).length),
 			points.at(-1).total === sum, sum, m.refusedByCode(), m.known.peak];`)
 	const want = `[[7,7,7,8,4],["[90,100,101,102,103,104,105]","[2,1,2,3,5,null,4]",` +
-		`"[30,31,33,36,41,null,49]","[[\"FOOD_OUT_OF_STOCK\",9,9],[\"CART_EMPTY\",4,8]]","2,1,2,2,1,2,1"],` +
-		`621,[600,21],true,843,[["FOOD_OUT_OF_STOCK",0,9],["CART_EMPTY",0,8]],5]`
+		`"[30,31,33,36,41,null,49]","[[\"FOOD_OUT_OF_STOCK\",9,9],[\"CART_EMPTY\",4,8],[\"WRONG_CODE\",2,7]]",` +
+		`"2,1,2,2,1,2,1"],` +
+		`621,[600,21],true,843,[["FOOD_OUT_OF_STOCK",0,9],["CART_EMPTY",0,8],["WRONG_CODE",2,7]],5]`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -71,7 +71,7 @@ type Book struct {
 	States bool // orders have a state: the sale holds them until they are paid
 
 	Foods    func(food int64) string // names, for Items; nil: they are not known
-	Currency string                  // of the prices, for Items; "" without one
+	Currency string                  // of the prices; "" without one
 	Decimals int                     // of the currency
 }
 
@@ -94,13 +94,20 @@ func (b *Book) AppendHead(dst []byte) []byte {
 	if b.States {
 		dst = append(dst, ",state"...)
 	}
+	if b.Rows != Items && b.Currency != "" {
+		dst = append(dst, ",currency,decimals"...)
+	}
 	return append(dst, "\r\n"...)
 }
 
-// endRow appends the last field of a row, if there is one more, and its end.
+// endRow appends the last fields of a row, if there are more, and its end.
 func (b *Book) endRow(dst []byte, order *redisx.Order) []byte {
 	if b.States {
 		dst = append(append(dst, ','), order.Hold.State...)
+	}
+	if b.Rows != Items && b.Currency != "" {
+		dst = append(append(append(dst, ','), b.Currency...), ',')
+		dst = strconv.AppendInt(dst, int64(b.Decimals), 10)
 	}
 	return append(dst, "\r\n"...)
 }
@@ -226,6 +233,10 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order, name string) []byte
 	dst = append(appendTime(append(dst, '"'), order.Placed), '"')
 	if b.States {
 		dst = append(append(append(dst, `,"state":"`...), order.Hold.State...), '"')
+	}
+	if b.Currency != "" {
+		dst = append(append(append(dst, `,"currency":"`...), b.Currency...), `","decimals":`...)
+		dst = strconv.AppendInt(dst, int64(b.Decimals), 10)
 	}
 	return append(dst, "}\n"...)
 }

@@ -87,6 +87,23 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
+// Amounts stay in minor units; behind all other columns stand their currency and its decimals.
+func TestCurrencyOfOrders(t *testing.T) {
+	b := book(CSV, "ann")
+	b.Currency, b.Decimals, b.States = "CNY", 2, true
+	paid := order
+	paid.Hold.State = redisx.Paid
+	const want = "order_id,user_id,user_name,items,prices,total,placed_at,state,currency,decimals\r\n" +
+		"abcdefgh-7,7,ann,3=2 1=1,3=30 1=10,70,2026-11-22T10:00:00.005Z,paid,CNY,2\r\n"
+	if got := string(b.AppendHead(nil)) + line(t, b, paid); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.Format = JSONLines
+	if got := line(t, b, paid); !strings.HasSuffix(got, `,"state":"paid","currency":"CNY","decimals":2}`+"\n") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // An item has a line of its own, with amounts as people write them; no name becomes a formula.
 func TestItems(t *testing.T) {
 	b := book(CSV, "@sum")

@@ -114,7 +114,7 @@ export function chart(element, { bars = false, sum = false, onPoint = () => {}, 
   const plot = new window.uPlot({
     width: element.clientWidth || 300,
     height: element.clientHeight || 200,
-    padding: [8, sum ? 0 : 22, 0, 0],
+    padding: [Math.ceil(0.7 * size), sum ? 0 : 22, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { x: { range: bars ? (self, from, to) => [from, to + stepOf(self.data[0])] :

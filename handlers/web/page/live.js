@@ -201,8 +201,8 @@ function showPace() {
 // showRefused shows how many calls were refused in the whole sale, and how many of them in the last minute.
 function showRefused() {
   const byCode = refusedByCode();
-  const list = refusals(byCode.map(([code, , all]) => [code, all]), may("viewer"));
-  const minute = refusals(byCode.map(([code, n]) => [code, n]), may("viewer"));
+  const list = refusals(byCode.map(([code, , all]) => [code, all]));
+  const minute = refusals(byCode.map(([code, n]) => [code, n]));
   byId("no-refusals").hidden = list.length > 0;
   bars(byId("refusals"), list, number);
   [...byId("refusals").children].forEach((line, i) => {

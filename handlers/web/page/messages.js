@@ -123,7 +123,7 @@ const texts = {
 // reason is the text for a code; the code itself where it has none here.
 export const reason = (code) => say(texts[code] ?? code);
 
-// figures are the refusals that the sale is about; anybody sees them.
+// figures are the refusals that the sale is about; the server tells anybody how many there are.
 const figures = {
   CART_EMPTY: "Empty cart",
   CART_NOT_FOUND: "Unknown or old cart",
@@ -148,7 +148,7 @@ const figures = {
   TOO_MANY_REQUESTS: "Too many requests",
 };
 
-// more are the other ones that happen in daily use; root sees them, and those without a text here by their reason.
+// more are the other ones that happen in daily use; operators are told of them, and of those without a text here by their reason.
 const more = {
   INVALID_ACCESS_TOKEN: "Not logged in",
   MALFORMED_JSON: "Request not understood",
@@ -157,8 +157,8 @@ const more = {
 };
 
 // refusals gives [code, n] the texts that a viewer reads.
-export const refusals = (byCode, root) => byCode.filter(([code]) => root || code in figures)
-  .map(([code, n]) => [say(figures[code] ?? more[code] ?? texts[code] ?? code), n]);
+export const refusals = (byCode) => byCode.map(([code, n]) =>
+  [say(figures[code] ?? more[code] ?? texts[code] ?? code), n]);
 
 // reasonOf is what went wrong, in words.
 export function reasonOf(error) {

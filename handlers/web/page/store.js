@@ -18,6 +18,7 @@ export const known = {
   marks: [], // what has happened in the sale
   pace: null, // the last second
   refused: [], // {t, refused} of the last minute
+  others: null, // {refused, last_minute} of refusals that only operators are told of
   refusedAll: {}, // how many calls of the sale were refused, by code
   top: null, // most-hit keys, for operators
   link: "connecting", // or live, lost, off
@@ -91,7 +92,7 @@ function takePace(pace) {
 }
 
 const takers = { sale: takeSale, stock: takeStock, history: takeHistory, pace: takePace,
-  top: ({ keys }) => { known.top = keys; } };
+  top: ({ keys }) => { known.top = keys; }, refused: (others) => { known.others = others; } };
 
 // take takes a message of the stream.
 export function take({ event, data }) {
@@ -142,13 +143,14 @@ function linkChanged(link, delay = 0, status = 0) {
 
 // refusedByCode is [code, how many in the last minute, how many in the whole sale], the most frequent first.
 export function refusedByCode() {
-  const minute = {};
+  const { refused: rest, last_minute: restNow } = known.others ?? { refused: {}, last_minute: {} };
+  const minute = { ...restNow };
   for (const { refused } of known.refused) {
     for (const [code, n] of Object.entries(refused)) {
       minute[code] = (minute[code] ?? 0) + n;
     }
   }
-  return Object.entries(known.refusedAll).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a)
+  return Object.entries({ ...known.refusedAll, ...rest }).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a)
     .map(([code, n]) => [code, minute[code] ?? 0, n]);
 }
 
@@ -160,7 +162,7 @@ export function follow() {
   onSession(() => {
     if (seesAll !== may("viewer")) {
       seesAll = may("viewer");
-      known.top = null;
+      known.top = known.others = null;
       changed();
       stream.start();
     }

@@ -33,6 +33,23 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// Root sees the refusals that are not public, when they have changed. The public does not.
+func TestOthers(t *testing.T) {
+	s := openStand(t, 10)
+	s.cfg.Top, s.others = nil, `{"refused":{"WRONG_CODE":1},"last_minute":{}}`
+	s.pass()
+	public, root := s.join(false, 0), s.join(true, 0)
+	public.want(s.hello(s.noOrders()))
+	first := event("refused", s.id(), s.others)
+	root.want(strings.Replace(s.hello(s.noOrders()), "event: stock", first+"event: stock", 1))
+	s.pass()
+	root.want(quiet(start + 1))
+	s.others = `{"refused":{"WRONG_CODE":2},"last_minute":{"WRONG_CODE":1}}`
+	s.pass()
+	root.want(quiet(start+2) + event("refused", start+2, s.others))
+	public.want(quiet(start+1) + quiet(start+2))
+}
+
 // However many viewers there are and however often they come, Redis is asked once a second, and without any
 // not at all.
 func TestLooks(t *testing.T) {

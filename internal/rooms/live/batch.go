@@ -16,7 +16,7 @@ type batch struct {
 	second int64
 	text   []byte // of all public events: pace, stock, sale
 	pace   []byte // the first of them
-	top    []byte // the event for root, nil without a new list
+	root   []byte // the events for root, nil without news
 }
 
 // shown is what the viewers have been shown.
@@ -28,6 +28,8 @@ type shown struct {
 	bare  []byte   // sale without its time
 	state string   // of the sale
 	top   *[]byte
+
+	others []byte // data of the event refused
 }
 
 // facts are the fields that the Hub reads in the body of GET /sale.
@@ -65,7 +67,7 @@ func (h *Hub) begin(second int64) {
 	if second%beatSeconds == 0 {
 		b.text = append(b.text, ": beat\n\n"...)
 	}
-	b.top = h.newTop()
+	b.root = append(h.newTop(), h.newOthers()...)
 	h.latest++
 }
 
@@ -208,7 +210,7 @@ func (h *Hub) join(from int64, root bool) (text []byte) {
 		b := h.batch(number)
 		text = append(text, b.text...)
 		if root {
-			text = append(text, b.top...)
+			text = append(text, b.root...)
 		}
 	}
 	return text

@@ -40,8 +40,8 @@ func (t tier) has(field string) bool {
 // point is a bucket of the curve.
 type point struct {
 	t                  int64
-	orders             int64 // of the sale at its end, or Unknown
-	refused            uint64
+	orders             int64   // of the sale at its end, or Unknown
+	refused            uint64  // public ones
 	p99                float64 // ms, 0 without an order
 	connections        int64
 	servers, serversOf int64
@@ -118,8 +118,8 @@ type refusals struct {
 
 // past is the curve. atMost is the number of tiers that it shows, the finest first.
 func (c *curve) past(atMost int) *past {
-	p := &past{Before: c.all.before, Peak: c.all.peak, Refused: c.all.refused, Parts: []part{},
-		Missing: []missing{}}
+	p := &past{Before: c.all.before, Peak: c.all.peak, Refused: only(true, c.all.refused),
+		Parts: []part{}, Missing: []missing{}}
 	if c.end == 0 {
 		return p
 	}

@@ -96,6 +96,14 @@ func (s *server) past() (p past) {
 	return p
 }
 
+// wantOthers expects refusals that are not public.
+func (s *server) wantOthers(want string) {
+	s.Helper()
+	if got := string(s.reader.others); got != want {
+		s.Errorf("others %s, want %s", got, want)
+	}
+}
+
 func (s *server) want(pace string) {
 	s.Helper()
 	if got := s.pace(); got != pace {
@@ -131,7 +139,8 @@ func TestServersTogether(t *testing.T) {
 
 		a.worker.Connections.Set(3)
 		b.worker.Connections.Set(40)
-		a.does(1000, slices.Repeat([]time.Duration{80 * time.Microsecond}, 900), "SALE_PAUSED", "CART_EMPTY")
+		a.does(1000, slices.Repeat([]time.Duration{80 * time.Microsecond}, 900), "SALE_PAUSED", "CART_EMPTY",
+			"WRONG_CODE")
 		b.does(990, slices.Repeat([]time.Duration{80 * ms}, 100), "SALE_PAUSED") // it knows less of the sale
 		second(a, b)
 		all := fmt.Sprintf(`{"t":%d,"orders":1000,"refused":{"CART_EMPTY":1,"SALE_PAUSED":2},"p50_ms":0.06,`+
@@ -154,6 +163,7 @@ func TestServersTogether(t *testing.T) {
 				fmt.Sprint(p.Refused) != "map[CART_EMPTY:1 SALE_PAUSED:2]" || len(p.Missing) > 0 {
 				t.Errorf("history %s", s.reader.history)
 			}
+			s.wantOthers(`{"refused":{"WRONG_CODE":1},"last_minute":{"WRONG_CODE":1}}`)
 		}
 	})
 }

@@ -47,11 +47,11 @@ func TestLateBoard(t *testing.T) {
 	c.want(s.hello(s.noOrders()))
 	old := s.paces
 	s.paces = append(s.paces, posted{t: start}, posted{t: start + 1}) // nothing new is put up
-	s.memory.Board().Write(boardText(saleID, []byte(past0), old))
+	s.memory.Board().Write(boardText(saleID, []byte(past0), nil, old))
 	s.now = s.now.Add(time.Second)
 	s.turn(s.now)
 	s.now = s.now.Add(time.Second)
-	s.memory.Board().Write(boardText(saleID, []byte(past0), append(old,
+	s.memory.Board().Write(boardText(saleID, []byte(past0), nil, append(old,
 		posted{start, []byte(`{"t":1}`)}, posted{start + 1, []byte(`{"t":2}`)})))
 	s.turn(s.now)
 	for s.viewers[0].got != s.latest {

@@ -32,13 +32,14 @@ type stand struct {
 	worker  *figures.Worker
 	now     time.Time
 
-	pace  string // of the next second, without its time; the board has those of quiet seconds otherwise
-	paces []posted
-	body  string // of GET /sale
-	state State
-	keys  string // the most-hit ones
-	looks atomic.Int64
-	tops  atomic.Int64
+	pace   string // of the next second, without its time; the board has those of quiet seconds otherwise
+	paces  []posted
+	body   string // of GET /sale
+	state  State
+	keys   string // the most-hit ones
+	others string // of the event refused
+	looks  atomic.Int64
+	tops   atomic.Int64
 
 	answers sync.Mutex // is held while the Hub works: what it asks for comes later
 }
@@ -105,7 +106,8 @@ func (s *stand) putUp() {
 		pace = stillness
 	}
 	s.paces = append(s.paces, posted{second, fmt.Appendf(nil, `{"t":%d,%s}`, second, pace)})
-	s.memory.Board().Write(boardText(saleID, []byte(past0), s.paces[max(len(s.paces)-pacesMax, 0):]))
+	s.memory.Board().Write(boardText(saleID, []byte(past0), []byte(s.others),
+		s.paces[max(len(s.paces)-pacesMax, 0):]))
 }
 
 // unanswered does something before anything is answered that the Hub asks meanwhile.

@@ -94,9 +94,9 @@ func (s *sums) less(earlier *sums) sums {
 	return rest
 }
 
-// refusals is the number of all error replies.
+// refusals is the number of all public refusals.
 func (s *sums) refusals() (all uint64) {
-	for _, n := range s.refused {
+	for _, n := range only(true, s.refused) {
 		all += n
 	}
 	return all

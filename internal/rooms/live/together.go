@@ -157,12 +157,14 @@ func (k *Keeper) last(seconds, end int64) *sums {
 	return &sum
 }
 
-// lastMinute is the refusals of each second of the minute up to one.
+// lastMinute is the public refusals of each second of the minute up to one.
 func (k *Keeper) lastMinute(end int64) []refusals {
 	list := []refusals{}
 	for t := max(end-minuteSeconds, 0) + 1; t <= end; t++ {
-		if s := &k.recent[t%minuteSeconds]; s.t == t && len(s.refused) > 0 {
-			list = append(list, refusals{t, s.refused})
+		if s := &k.recent[t%minuteSeconds]; s.t == t {
+			if refused := only(true, s.refused); len(refused) > 0 {
+				list = append(list, refusals{t, refused})
+			}
 		}
 	}
 	return list
@@ -171,8 +173,8 @@ func (k *Keeper) lastMinute(end int64) []refusals {
 // pace appends a second to those on the board. of is how many servers there should be, nil where that is
 // not known.
 func (k *Keeper) pace(s *sums, orders int64, of *int64) {
-	p := pace{Second: s.t, Orders: orders, Refused: s.refused, Connections: s.connections, Servers: s.servers,
-		ServersOf: of, Second99: short(pointOf(s).p99), Still: k.still()}
+	p := pace{Second: s.t, Orders: orders, Refused: only(true, s.refused), Connections: s.connections,
+		Servers: s.servers, ServersOf: of, Second99: short(pointOf(s).p99), Still: k.still()}
 	recent := k.last(timeSeconds, s.t)
 	for share, into := range map[float64]**float64{0.5: &p.P50, 0.99: &p.P99} {
 		if ms, ok := recent.quantile(share); ok {
@@ -206,6 +208,7 @@ func (k *Keeper) post() {
 	if n := len(k.posted); n > 0 {
 		end = k.posted[n-1].t
 	}
+	others := k.others(end)
 	for atMost := len(tiers); atMost > 0; atMost-- {
 		p := k.curve.past(atMost)
 		p.Minute, p.Marks = k.lastMinute(end), marks
@@ -213,7 +216,7 @@ func (k *Keeper) post() {
 		if err != nil { // only for a float that is no number
 			panic(err)
 		}
-		if k.cfg.Figures.Board().Write(boardText(k.served, history, k.posted)) {
+		if k.cfg.Figures.Board().Write(boardText(k.served, history, others, k.posted)) {
 			return
 		}
 	}

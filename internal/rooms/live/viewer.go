@@ -20,7 +20,7 @@ type Viewer struct {
 	Stream Stream
 	From   netip.Addr  // as it was given to Reserve
 	Head   []byte      // of the reply
-	Root   bool        // gets the event top too
+	Root   bool        // gets the events top and refused too
 	Until  int64       // Unix second at which it ends, 0 for no end
 	Ended  func() bool // whether it ends now, asked once a second; nil: it does not
 	LastID int64       // of the last event that the client has got before, 0 without one
@@ -61,6 +61,7 @@ func (h *Hub) admit(joins *Viewer) {
 	intro = appendEvent(intro, "sale", h.id(), h.cfg.Sale())
 	if v.root {
 		intro = appendEvent(intro, "top", h.id(), h.top())
+		intro = appendEvent(intro, "refused", h.id(), h.board.others)
 	}
 	state := h.wholeStock()
 	v.Stream.Size(len(intro) + len(state))
@@ -76,6 +77,7 @@ func (h *Hub) admit(joins *Viewer) {
 func (h *Hub) resume() {
 	h.shown = shown{}
 	_ = h.board.read() // the history has all that is on it
+	h.shown.others = h.board.others
 	body, sale := h.sale()
 	h.appendSale(nil, body, &sale) // the first message has it
 	h.urgent = 0
