@@ -212,7 +212,7 @@ func TestPayments(t *testing.T) {
 		{"-payment-key k -payment-secrets " + first + "," + second, both},
 	} {
 		_, secrets, err := parse(t, strings.Fields(url+test.args)...).PaymentSecrets()
-		got := fmt.Sprint(secrets)
+		got := fmt.Sprint(secrets.List)
 		if err != nil {
 			got = err.Error()
 		}

@@ -18,14 +18,16 @@ import (
 )
 
 // Secrets verify the events of a provider. While one replaces another, both count.
-type Secrets []string
+type Secrets struct {
+	Stripe bool // events have a Stripe-Signature, else they are signed by Standard Webhooks
+	List   []string
+}
 
 // Read verifies and reads an event. told is false for an event that tells of no payment that was made: it is
-// taken and has no effect. The header Stripe-Signature makes it Stripe's, else it must be signed by Standard
-// Webhooks. Errors: ErrForged, ErrStale, ErrMalform.
+// taken and has no effect. Errors: ErrForged, ErrStale, ErrMalform.
 func (s Secrets) Read(header http.Header, body []byte, now time.Time) (r Receipt, told bool, err error) {
-	if signed := header.Values("Stripe-Signature"); len(signed) > 0 {
-		if err := s.verifyStripe(signed, body, now); err != nil {
+	if s.Stripe {
+		if err := s.verifyStripe(header.Values("Stripe-Signature"), body, now); err != nil {
 			return Receipt{}, false, err
 		}
 		return readStripe(body)
@@ -42,7 +44,7 @@ func (s Secrets) verifyStandard(header http.Header, body []byte, now time.Time) 
 	if err != nil {
 		return fmt.Errorf("%w: it has no time", ErrForged)
 	}
-	for _, secret := range s {
+	for _, secret := range s.List {
 		key, err := webhooks.NewWebhook(secret)
 		if err != nil {
 			continue // Stripe's, which is no base64
@@ -84,7 +86,7 @@ func (s Secrets) verifyStripe(signed []string, body []byte, now time.Time) error
 	if err != nil {
 		return ErrForged
 	}
-	for _, secret := range s {
+	for _, secret := range s.List {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(seconds + "."))
 		mac.Write(body)
@@ -160,10 +162,10 @@ func readStripe(body []byte) (r Receipt, told bool, err error) {
 
 // CheckSecrets returns an error for a secret that can verify nothing.
 func (s Secrets) CheckSecrets() error {
-	if len(s) == 0 {
+	if len(s.List) == 0 {
 		return errors.New("a provider needs a secret that signs its events")
 	}
-	for _, secret := range s {
+	for _, secret := range s.List {
 		if len(secret) < 16 {
 			return errors.New("a secret of the provider has less than 16 characters")
 		}
