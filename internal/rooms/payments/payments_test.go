@@ -54,6 +54,11 @@ func TestRead(t *testing.T) {
 		unpaid = `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` +
 			`"client_reference_id":"s-2-1","amount_total":7,"payment_status":"unpaid"}}}`
 	)
+	twice := func(name string) http.Header {
+		h := standard(t, standardSecret, now, made)
+		h.Add(name, h.Get(name))
+		return h
+	}
 	secrets := []string{stripeSecret, standardSecret}
 	atStripe, atProgram := Secrets{true, secrets}, Secrets{false, secrets}
 	for _, tc := range []struct {
@@ -82,6 +87,9 @@ func TestRead(t *testing.T) {
 			Receipt{}, false, ErrForged},
 		{"stripe at another provider", atProgram, stripe(standardSecret, now, made), made,
 			Receipt{}, false, ErrForged},
+		{"two ids", atProgram, twice("Webhook-Id"), made, Receipt{}, false, ErrForged},
+		{"two times", atProgram, twice("Webhook-Timestamp"), made, Receipt{}, false, ErrForged},
+		{"two signatures", atProgram, twice("Webhook-Signature"), made, Receipt{}, false, ErrForged},
 		{"no signature", atProgram, http.Header{}, made, Receipt{}, false, ErrForged},
 		{"old", atProgram, standard(t, standardSecret, now.Add(-6*time.Minute), made), made,
 			Receipt{}, false, ErrStale},

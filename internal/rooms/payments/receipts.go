@@ -40,6 +40,12 @@ func (s Secrets) Read(header http.Header, body []byte, now time.Time) (r Receipt
 
 // verifyStandard checks a signature of Standard Webhooks 1.0.
 func (s Secrets) verifyStandard(header http.Header, body []byte, now time.Time) error {
+	for _, name := range []string{webhooks.HeaderWebhookID, webhooks.HeaderWebhookTimestamp,
+		webhooks.HeaderWebhookSignature} {
+		if len(header.Values(name)) != 1 {
+			return fmt.Errorf("%w: it has no %s, or more than one", ErrForged, name)
+		}
+	}
 	seconds, err := strconv.ParseInt(header.Get(webhooks.HeaderWebhookTimestamp), 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: it has no time", ErrForged)
