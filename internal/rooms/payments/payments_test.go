@@ -157,6 +157,14 @@ func TestProviders(t *testing.T) {
 					t.Errorf("status %d: %v, want ErrProvider", status, err)
 				}
 			}
+			status = 200
+			for _, page := range []string{"", "javascript:alert(1)", "//pay.example/p1", "https:///p1", "/p1"} {
+				answer = `{"id":"p1","url":"` + page + `"}`
+				if _, err := tc.provider.Open(t.Context(), order); !errors.Is(err, errUseless) {
+					t.Errorf("a page %q: %v, want errUseless", page, err)
+				}
+			}
+			status = 500
 			if err := tc.provider.End(t.Context(), "p1"); !errors.Is(err, ErrProvider) {
 				t.Errorf("%v, want ErrProvider", err)
 			}
