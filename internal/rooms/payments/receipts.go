@@ -3,6 +3,7 @@ package payments
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -52,10 +53,7 @@ func (s Secrets) verifyStandard(header http.Header, body []byte, now time.Time) 
 	}
 	for _, secret := range s.List {
 		key, err := webhooks.NewWebhook(secret)
-		if err != nil {
-			continue // Stripe's, which is no base64
-		}
-		if key.VerifyIgnoringTimestamp(body, header) == nil {
+		if err == nil && key.VerifyIgnoringTimestamp(body, header) == nil {
 			return fresh(seconds, now)
 		}
 	}
@@ -166,14 +164,29 @@ func readStripe(body []byte) (r Receipt, told bool, err error) {
 	return r, true, r.check()
 }
 
+// Sizes of secrets. Those of Stripe are any text; Standard Webhooks wants this many bytes, in base64.
+const (
+	stripeSecretLeast = 16
+	secretLeast       = 24
+	secretMost        = 64
+)
+
 // CheckSecrets returns an error for a secret that can verify nothing.
 func (s Secrets) CheckSecrets() error {
 	if len(s.List) == 0 {
 		return errors.New("a provider needs a secret that signs its events")
 	}
 	for _, secret := range s.List {
-		if len(secret) < 16 {
-			return errors.New("a secret of the provider has less than 16 characters")
+		if s.Stripe {
+			if len(secret) < stripeSecretLeast {
+				return fmt.Errorf("a secret of the provider has less than %d characters", stripeSecretLeast)
+			}
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil || len(key) < secretLeast || len(key) > secretMost {
+			return fmt.Errorf("a secret of the provider is not whsec_ and the base64 of %d to %d bytes",
+				secretLeast, secretMost)
 		}
 	}
 	return nil
