@@ -60,7 +60,7 @@ func (s *supervisor) printBanner(out io.Writer) {
 	line("settings", "%s", s.settings)
 	line("try", "%s %s/login -d %s", curl, url, s.login(isTerminal(out)))
 	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, operators, certificate, limits, "+
-		"payment secrets, VK groups, blocklist and rules again and replaces the workers",
+		"payment secrets, webhooks, VK groups, blocklist and rules again and replaces the workers",
 		os.Getpid())
 }
 

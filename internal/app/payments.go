@@ -100,7 +100,7 @@ func (w *worker) servePayments() (part, error) {
 		if found.File == "" {
 			return
 		}
-		if fresh, err := config.ReadPaymentSecrets(found.File); err == nil {
+		if fresh, err := config.ReadPaymentSecrets(found.File, found.Secrets.Stripe); err == nil {
 			p.Use(fresh)
 		}
 	}

@@ -112,38 +112,40 @@ func (c *paymentFlags) PaymentSecretsFile() string {
 func (c *paymentFlags) PaymentSecrets() (key string, secrets payments.Secrets, err error) {
 	switch {
 	case c.key == "":
-		return "", nil, errors.New("-payment is set without -payment-key (PAYMENT_KEY)")
+		return "", secrets, errors.New("-payment is set without -payment-key (PAYMENT_KEY)")
 	case c.secrets == "":
-		return "", nil, errors.New("-payment is set without -payment-secrets (PAYMENT_SECRETS)")
+		return "", secrets, errors.New("-payment is set without -payment-secrets (PAYMENT_SECRETS)")
 	}
+	_, isStripe := c.providerURL()
 	if file := c.PaymentSecretsFile(); file != "" {
-		secrets, err = ReadPaymentSecrets(file)
+		secrets, err = ReadPaymentSecrets(file, isStripe)
 	} else {
-		secrets, err = parseSecrets("-payment-secrets", strings.ReplaceAll(c.secrets, ",", "\n"))
+		secrets, err = parseSecrets("-payment-secrets", strings.ReplaceAll(c.secrets, ",", "\n"), isStripe)
 	}
 	return c.key, secrets, err
 }
 
 // ReadPaymentSecrets reads the file of -payment-secrets. The errors do not name it: it may be a secret.
-func ReadPaymentSecrets(file string) (payments.Secrets, error) {
+func ReadPaymentSecrets(file string, isStripe bool) (payments.Secrets, error) {
 	text, err := os.ReadFile(file)
 	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
 		err = failed.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the file of -payment-secrets: %w", err)
+		return payments.Secrets{}, fmt.Errorf("cannot read the file of -payment-secrets: %w", err)
 	}
-	return parseSecrets("the file of -payment-secrets", string(text))
+	return parseSecrets("the file of -payment-secrets", string(text), isStripe)
 }
 
-func parseSecrets(source, text string) (secrets payments.Secrets, err error) {
+func parseSecrets(source, text string, isStripe bool) (payments.Secrets, error) {
+	secrets := payments.Secrets{Stripe: isStripe}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			secrets = append(secrets, line)
+			secrets.List = append(secrets.List, line)
 		}
 	}
 	if err := secrets.CheckSecrets(); err != nil {
-		return nil, fmt.Errorf("%s: %w", source, err)
+		return payments.Secrets{}, fmt.Errorf("%s: %w", source, err)
 	}
 	return secrets, nil
 }

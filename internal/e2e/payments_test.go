@@ -19,7 +19,7 @@ import (
 const (
 	paymentKey    = "sk_test_of_the_shop"
 	paymentSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	otherSecret   = "whsec_c2Vjb25kIHNlY3JldCBvZiBhIHNob3A="
+	otherSecret   = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0LCBsb25nIGVub3VnaA=="
 )
 
 // payingShop is a server whose orders are paid at a provider for tests.

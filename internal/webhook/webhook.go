@@ -4,16 +4,13 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -62,25 +59,6 @@ func New(address string, private bool, secrets ...string) (*Hook, error) {
 			return http.ErrUseLastResponse // the signature is for this URL's owner
 		}}
 	return h, nil
-}
-
-// ErrPrivate refuses an address that is not public.
-var ErrPrivate = errors.New("the address is not public")
-
-// shared are the addresses behind a provider's NAT (RFC 6598), which netip does not count as private.
-var shared = netip.MustParsePrefix("100.64.0.0/10")
-
-// refusePrivate refuses a connection to an address that is not public.
-func refusePrivate(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("cannot read the address %q: %w", address, err)
-	}
-	ip := to.Addr().Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) {
-		return fmt.Errorf("%w: %s", ErrPrivate, ip)
-	}
-	return nil
 }
 
 // Refused is a reply other than 2xx.

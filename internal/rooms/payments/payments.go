@@ -34,8 +34,8 @@ type Provider interface {
 	End(ctx context.Context, session string) error
 }
 
-// errUseless is an answer that names no payment; it is an ErrProvider, too.
-var errUseless = errors.New("its answer names no payment")
+// errUseless is an answer that names no payment that can be made; it is an ErrProvider, too.
+var errUseless = errors.New("its answer names no payment with an http or https URL")
 
 // Outcomes of a call.
 var (

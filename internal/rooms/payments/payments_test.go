@@ -54,33 +54,53 @@ func TestRead(t *testing.T) {
 		unpaid = `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` +
 			`"client_reference_id":"s-2-1","amount_total":7,"payment_status":"unpaid"}}}`
 	)
+	twice := func(name string) http.Header {
+		h := standard(t, standardSecret, now, made)
+		h.Add(name, h.Get(name))
+		return h
+	}
+	secrets := []string{stripeSecret, standardSecret}
+	atStripe, atProgram := Secrets{true, secrets}, Secrets{false, secrets}
 	for _, tc := range []struct {
 		name   string
+		at     Secrets
 		header http.Header
 		body   string
 		want   Receipt
 		told   bool
 		err    error
 	}{
-		{"standard", standard(t, standardSecret, now, made), made, Receipt{"evt_1", "s-2", "p1", 7}, true, nil},
-		{"stripe", stripe(stripeSecret, now, complete), complete, Receipt{"evt_2", "s-2-1", "cs_1", 7}, true, nil},
-		{"stripe, money to come", stripe(stripeSecret, now, unpaid), unpaid, Receipt{}, false, nil},
-		{"another type", standard(t, standardSecret, now, other), other, Receipt{}, false, nil},
-		{"another type of stripe", stripe(stripeSecret, now, other), other, Receipt{}, false, nil},
-		{"another body", standard(t, standardSecret, now, made), made + " ", Receipt{}, false, ErrForged},
-		{"another body of stripe", stripe(stripeSecret, now, complete), complete + " ", Receipt{}, false,
+		{"standard", atProgram, standard(t, standardSecret, now, made), made,
+			Receipt{"evt_1", "s-2", "p1", 7}, true, nil},
+		{"stripe", atStripe, stripe(stripeSecret, now, complete), complete,
+			Receipt{"evt_2", "s-2-1", "cs_1", 7}, true, nil},
+		{"stripe, money to come", atStripe, stripe(stripeSecret, now, unpaid), unpaid, Receipt{}, false, nil},
+		{"another type", atProgram, standard(t, standardSecret, now, other), other, Receipt{}, false, nil},
+		{"another type of stripe", atStripe, stripe(stripeSecret, now, other), other, Receipt{}, false, nil},
+		{"another body", atProgram, standard(t, standardSecret, now, made), made + " ",
+			Receipt{}, false, ErrForged},
+		{"another body of stripe", atStripe, stripe(stripeSecret, now, complete), complete + " ", Receipt{}, false,
 			ErrForged},
-		{"another secret", stripe("another secret of stripe", now, complete), complete, Receipt{}, false,
+		{"another secret", atStripe, stripe("another secret of stripe", now, complete), complete, Receipt{}, false,
 			ErrForged},
-		{"no signature", http.Header{}, made, Receipt{}, false, ErrForged},
-		{"old", standard(t, standardSecret, now.Add(-6*time.Minute), made), made, Receipt{}, false, ErrStale},
-		{"too new", stripe(stripeSecret, now.Add(6*time.Minute), complete), complete, Receipt{}, false, ErrStale},
-		{"no JSON", standard(t, standardSecret, now, "{"), "{", Receipt{}, false, ErrMalform},
-		{"no amount", standard(t, standardSecret, now, `{"type":"payment.succeeded","data":{}}`),
+		{"standard at stripe", atStripe, standard(t, standardSecret, now, complete), complete,
+			Receipt{}, false, ErrForged},
+		{"stripe at another provider", atProgram, stripe(standardSecret, now, made), made,
+			Receipt{}, false, ErrForged},
+		{"two ids", atProgram, twice("Webhook-Id"), made, Receipt{}, false, ErrForged},
+		{"two times", atProgram, twice("Webhook-Timestamp"), made, Receipt{}, false, ErrForged},
+		{"two signatures", atProgram, twice("Webhook-Signature"), made, Receipt{}, false, ErrForged},
+		{"no signature", atProgram, http.Header{}, made, Receipt{}, false, ErrForged},
+		{"old", atProgram, standard(t, standardSecret, now.Add(-6*time.Minute), made), made,
+			Receipt{}, false, ErrStale},
+		{"too new", atStripe, stripe(stripeSecret, now.Add(6*time.Minute), complete), complete,
+			Receipt{}, false, ErrStale},
+		{"no JSON", atProgram, standard(t, standardSecret, now, "{"), "{", Receipt{}, false, ErrMalform},
+		{"no amount", atProgram, standard(t, standardSecret, now, `{"type":"payment.succeeded","data":{}}`),
 			`{"type":"payment.succeeded","data":{}}`, Receipt{}, false, ErrMalform},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, told, err := Secrets{stripeSecret, standardSecret}.Read(tc.header, []byte(tc.body), now)
+			got, told, err := tc.at.Read(tc.header, []byte(tc.body), now)
 			if !errors.Is(err, tc.err) || told != tc.told || err == nil && told && got != tc.want {
 				t.Errorf("%+v, %t, %v; want %+v, %t, %v", got, told, err, tc.want, tc.told, tc.err)
 			}
@@ -137,6 +157,14 @@ func TestProviders(t *testing.T) {
 					t.Errorf("status %d: %v, want ErrProvider", status, err)
 				}
 			}
+			status = 200
+			for _, page := range []string{"", "javascript:alert(1)", "//pay.example/p1", "https:///p1", "/p1"} {
+				answer = `{"id":"p1","url":"` + page + `"}`
+				if _, err := tc.provider.Open(t.Context(), order); !errors.Is(err, errUseless) {
+					t.Errorf("a page %q: %v, want errUseless", page, err)
+				}
+			}
+			status = 500
 			if err := tc.provider.End(t.Context(), "p1"); !errors.Is(err, ErrProvider) {
 				t.Errorf("%v, want ErrProvider", err)
 			}

@@ -3,6 +3,7 @@ package payments
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,14 +19,16 @@ import (
 )
 
 // Secrets verify the events of a provider. While one replaces another, both count.
-type Secrets []string
+type Secrets struct {
+	Stripe bool // events have a Stripe-Signature, else they are signed by Standard Webhooks
+	List   []string
+}
 
 // Read verifies and reads an event. told is false for an event that tells of no payment that was made: it is
-// taken and has no effect. The header Stripe-Signature makes it Stripe's, else it must be signed by Standard
-// Webhooks. Errors: ErrForged, ErrStale, ErrMalform.
+// taken and has no effect. Errors: ErrForged, ErrStale, ErrMalform.
 func (s Secrets) Read(header http.Header, body []byte, now time.Time) (r Receipt, told bool, err error) {
-	if signed := header.Values("Stripe-Signature"); len(signed) > 0 {
-		if err := s.verifyStripe(signed, body, now); err != nil {
+	if s.Stripe {
+		if err := s.verifyStripe(header.Values("Stripe-Signature"), body, now); err != nil {
 			return Receipt{}, false, err
 		}
 		return readStripe(body)
@@ -38,16 +41,19 @@ func (s Secrets) Read(header http.Header, body []byte, now time.Time) (r Receipt
 
 // verifyStandard checks a signature of Standard Webhooks 1.0.
 func (s Secrets) verifyStandard(header http.Header, body []byte, now time.Time) error {
+	for _, name := range []string{webhooks.HeaderWebhookID, webhooks.HeaderWebhookTimestamp,
+		webhooks.HeaderWebhookSignature} {
+		if len(header.Values(name)) != 1 {
+			return fmt.Errorf("%w: it has no %s, or more than one", ErrForged, name)
+		}
+	}
 	seconds, err := strconv.ParseInt(header.Get(webhooks.HeaderWebhookTimestamp), 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: it has no time", ErrForged)
 	}
-	for _, secret := range s {
+	for _, secret := range s.List {
 		key, err := webhooks.NewWebhook(secret)
-		if err != nil {
-			continue // Stripe's, which is no base64
-		}
-		if key.VerifyIgnoringTimestamp(body, header) == nil {
+		if err == nil && key.VerifyIgnoringTimestamp(body, header) == nil {
 			return fresh(seconds, now)
 		}
 	}
@@ -84,7 +90,7 @@ func (s Secrets) verifyStripe(signed []string, body []byte, now time.Time) error
 	if err != nil {
 		return ErrForged
 	}
-	for _, secret := range s {
+	for _, secret := range s.List {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(seconds + "."))
 		mac.Write(body)
@@ -158,14 +164,29 @@ func readStripe(body []byte) (r Receipt, told bool, err error) {
 	return r, true, r.check()
 }
 
+// Sizes of secrets. Those of Stripe are any text; Standard Webhooks wants this many bytes, in base64.
+const (
+	stripeSecretLeast = 16
+	secretLeast       = 24
+	secretMost        = 64
+)
+
 // CheckSecrets returns an error for a secret that can verify nothing.
 func (s Secrets) CheckSecrets() error {
-	if len(s) == 0 {
+	if len(s.List) == 0 {
 		return errors.New("a provider needs a secret that signs its events")
 	}
-	for _, secret := range s {
-		if len(secret) < 16 {
-			return errors.New("a secret of the provider has less than 16 characters")
+	for _, secret := range s.List {
+		if s.Stripe {
+			if len(secret) < stripeSecretLeast {
+				return fmt.Errorf("a secret of the provider has less than %d characters", stripeSecretLeast)
+			}
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil || len(key) < secretLeast || len(key) > secretMost {
+			return fmt.Errorf("a secret of the provider is not whsec_ and the base64 of %d to %d bytes",
+				secretLeast, secretMost)
 		}
 	}
 	return nil

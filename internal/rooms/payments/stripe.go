@@ -50,10 +50,19 @@ func (s *Stripe) Open(ctx context.Context, o Order) (Session, error) {
 	}
 	var reply struct{ ID, URL string }
 	err := s.call(ctx, "/v1/checkout/sessions", o.ID+"/"+strconv.Itoa(o.Attempt), form, &reply)
-	if err == nil && (reply.ID == "" || reply.URL == "") {
-		err = fmt.Errorf("%w: %w", ErrProvider, errUseless)
+	if err == nil {
+		err = useful(reply.ID, reply.URL)
 	}
 	return Session{reply.ID, reply.URL}, err
+}
+
+// useful returns an error for a payment without an id, or without a page that a browser may be sent to.
+func useful(id, page string) error {
+	u, err := url.Parse(page)
+	if id == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%w: %w", ErrProvider, errUseless)
+	}
+	return nil
 }
 
 // End expires a Checkout Session.
@@ -132,8 +141,8 @@ func (p *Program) Open(ctx context.Context, o Order) (Session, error) {
 	}
 	var reply struct{ ID, URL string }
 	err = p.call(ctx, http.MethodPost, p.URL, o.ID+"/"+strconv.Itoa(o.Attempt), body, &reply)
-	if err == nil && reply.ID == "" {
-		err = fmt.Errorf("%w: %w", ErrProvider, errUseless)
+	if err == nil {
+		err = useful(reply.ID, reply.URL)
 	}
 	return Session{reply.ID, reply.URL}, err
 }

@@ -205,6 +205,8 @@ func TestFaults(t *testing.T) {
 		{"limit,*,1\ncoupon,f,CODE-1\ncoupon,g,code-1\n", "rules.csv:3: the coupon stands at rules.csv:2, too"},
 		{"limit,*,1\nmembers,vip,gone.txt\n",
 			"rules.csv:2: cannot read the rules: open gone.txt: no such file or directory"},
+		{"limit,*,1\nmembers, a, ../users.txt\n", `rules.csv:2: "../users.txt" is not in the folder of the rules`},
+		{"households,/etc/passwd\n", `rules.csv:1: "/etc/passwd" is not in the folder of the rules`},
 		{"limit,*,1\nmembers,vip,users.txt\n", `users.txt:2: there is no user "0"`},
 		{"limit,*,1\nhouseholds,users.txt\n", "users.txt:1: want name,user"},
 		{"limit,*,1\nmember,vip,\"2\n", `rules.csv:2: extraneous or missing " in quoted-field`},

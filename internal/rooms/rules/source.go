@@ -34,7 +34,8 @@ func Unpack(packed []byte) (*Source, error) {
 // File is a file by the name that faults tell.
 type File struct{ Name, Text string }
 
-// Read reads the main file and the files that it names, which stand beside it. It checks nothing else.
+// Read reads the main file and the files that it names, which are in its folder or below. It checks
+// nothing else.
 func Read(name string) (*Source, error) {
 	s := &Source{}
 	if err := s.add(name); err != nil {
@@ -51,12 +52,16 @@ func Read(name string) (*Source, error) {
 		if i < 0 || !strings.HasSuffix(kinds[i].fields, "file") || len(fields) <= kinds[i].least {
 			continue
 		}
-		file := s.path(strings.TrimSpace(fields[kinds[i].least]))
+		line, _ := r.FieldPos(0)
+		local := strings.TrimSpace(fields[kinds[i].least])
+		if !filepath.IsLocal(local) { // a fault in a file quotes its line
+			return nil, place{name, line}.fault(fmt.Errorf("%q is not in the folder of the rules", local))
+		}
+		file := s.path(local)
 		if _, there := s.text(file); there {
 			continue
 		}
 		if err := s.add(file); err != nil {
-			line, _ := r.FieldPos(0)
 			return nil, place{name, line}.fault(err)
 		}
 	}
@@ -86,9 +91,6 @@ func (s *Source) add(name string) error {
 
 // path is the name of a file that the main file names.
 func (s *Source) path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
 	return filepath.Join(filepath.Dir(s.Files[0].Name), name)
 }
 
