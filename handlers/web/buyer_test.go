@@ -38,11 +38,14 @@ func visitorBuys(t *testing.T, s *shop) {
 		t.Errorf("the steps to an order take about %.0f s", seconds)
 	}
 	t.Logf("the steps to an order take about %.0f s", seconds)
-	p.until("the receipt's QR code", `(() => {
-		const c = document.getElementById("receipt-code");
-		const d = c.width && c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-		return d && d.filter((v, i) => i % 4 === 3 && v === 255).length > c.width * c.height / 5;
-	})()`)
+	p.until("the receipt's QR code", `document.getElementById("receipt-code").width ===
+		document.getElementById("receipt-code").height`) // it is wide before
+	dark := p.js(`const c = document.getElementById("receipt-code"), d = c.getContext("2d")
+		.getImageData(0, 0, c.width, c.height).data;
+		return d.filter((v, i) => i % 4 === 3 && v === 255).length > c.width * c.height / 5;`)
+	if dark != "true" {
+		t.Error("the receipt has no QR code")
+	}
 	p.click("#receipt-done")
 	p.until("the focus at the receipt's button", `document.activeElement.id === "receipt-open"`)
 }

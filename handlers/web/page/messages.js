@@ -148,7 +148,8 @@ const figures = {
   TOO_MANY_REQUESTS: "Too many requests",
 };
 
-// more are the other ones that happen in daily use; operators are told of them, and of those without a text here by their reason.
+// more are the other ones that happen in daily use; operators are told of them, and of those without a text here
+// by their reason.
 const more = {
   INVALID_ACCESS_TOKEN: "Not logged in",
   MALFORMED_JSON: "Request not understood",

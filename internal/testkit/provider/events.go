@@ -106,7 +106,8 @@ func (p *Provider) Waiting() int {
 	return len(p.pending)
 }
 
-var sender = &http.Client{Timeout: sendTimeout}
+// Each event comes over a connection of its own: a worker that was replaced keeps those that it has.
+var sender = &http.Client{Timeout: sendTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (p *Provider) post(url string, e event, forged bool) (status int, err error) {
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(e.body))
