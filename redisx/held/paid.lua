@@ -25,7 +25,7 @@ if not live then o = read(user, call('HGET', released, user .. '-' .. ARGV[2])) 
 if not o then return NONE end
 local owner, of, _, known = noted(payment)
 if owner and (owner ~= user or of ~= ARGV[2]) then return NONE end
-if isMade(payment) then return BEFORE end
+if isMade(known) then return BEFORE end
 if string.gsub(o.items, ' ', '') ~= items then return OTHER end
 
 local now = clock()

@@ -11,9 +11,9 @@
 local user, number, payment, paid = unpack(ARGV, 1, 4)
 local BEFORE, REFUND, NONE, REASON = 1, 2, 3, 'closed'
 
-local owner, of = noted(payment)
+local owner, of, _, known = noted(payment)
 if owner and (owner ~= user or of ~= number) then return NONE end
-if isMade(payment) then return BEFORE end
+if isMade(known) then return BEFORE end
 local now = clock()
 local o = read(user, call('HGET', released, user .. '-' .. number))
 refund(payment, o or {user = user, number = number}, paid, now, REASON)

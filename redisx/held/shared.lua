@@ -132,9 +132,8 @@ local function noted(payment)
   return string.match(call('HGET', payments, payment) or '', '^(%d+) (%d+) (%d+) (%S+) (.*)$')
 end
 
--- isMade reports whether it is noted that a payment was made.
-local function isMade(payment)
-  local _, _, _, state = noted(payment)
+-- isMade reports whether a payment with this state was made.
+local function isMade(state)
   return state == 'paid' or state == 'refund_due' or state == 'refunded'
 end
 
