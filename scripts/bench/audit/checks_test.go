@@ -180,20 +180,26 @@ var violations = map[string]struct {
 		`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{2 1}] 5}`}},
 }
 
+// wantExamples compares the first example of each check that fails.
+func wantExamples(t *testing.T, ev *Evidence, want []string) {
+	t.Helper()
+	var got []string
+	for _, c := range ev.Checks() {
+		if c.Violations > 0 {
+			got = append(got, c.Examples[0])
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}
+
 func TestEachViolationIsFound(t *testing.T) {
 	for name, test := range violations {
 		t.Run(name, func(t *testing.T) {
 			ev := soundEvidence()
 			test.spoil(ev)
-			var got []string
-			for _, c := range ev.Checks() {
-				if c.Violations > 0 {
-					got = append(got, c.Examples[0])
-				}
-			}
-			if !reflect.DeepEqual(got, test.want) {
-				t.Errorf("got\n%q\nwant\n%q", got, test.want)
-			}
+			wantExamples(t, ev, test.want)
 		})
 	}
 }
@@ -250,15 +256,7 @@ func TestHeldChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ev := heldEvidence()
 			test.spoil(ev)
-			var got []string
-			for _, c := range ev.Checks() {
-				if c.Violations > 0 {
-					got = append(got, c.Examples[0])
-				}
-			}
-			if !reflect.DeepEqual(got, test.want) {
-				t.Errorf("got\n%q\nwant\n%q", got, test.want)
-			}
+			wantExamples(t, ev, test.want)
 		})
 	}
 }
