@@ -245,9 +245,7 @@ func splitOrigins(text string) (list []string) {
 
 // serve takes connections until ctx ends, then closes them spread over most of -drain.
 func (w *pusher) serve(ctx context.Context) error {
-	for begin := time.Now(); !w.push.Following() && time.Since(begin) < startWait && ctx.Err() == nil; {
-		time.Sleep(followLook)
-	}
+	_ = awaitRoom(ctx, w.push.Following, startWait) // it serves without, too
 	if err := listener.BoundSends(w.inherited.Listener); err != nil {
 		return err
 	}
