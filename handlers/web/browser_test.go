@@ -213,17 +213,21 @@ func (p *tab) untilNoText(id string) {
 }
 
 // click clicks as a mouse does, once the element can be seen and is enabled. If the page moves the element
-// meanwhile, the mouse misses it and clicks again.
+// meanwhile, the mouse misses it and clicks again. The page itself gives the place: a node of the DevTools
+// protocol is lost when the page draws the element anew.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	for clicked := false; !clicked; clicked = eval[bool](p, "clicked") {
 		p.until("a button "+selector, fmt.Sprintf(`(() => { const e = document.querySelector(%q);
 			if (!e || e.disabled || !e.checkVisibility()) return false;
 			e.scrollIntoView({ block: "center" }); // else the header may cover it
+			const [box] = e.getClientRects();
 			window.clicked = false;
+			window.mouse = [box.x + box.width / 2, box.y + box.height / 2];
 			e.addEventListener("click", () => { clicked = true; }, { capture: true, once: true });
 			return true; })()`, selector))
-		p.run(chromedp.Click(chromedp.CSS(selector)))
+		place := eval[[]float64](p, "mouse")
+		p.run(chromedp.MouseClickXY(place[0], place[1]))
 	}
 }
 
@@ -242,8 +246,8 @@ func (p *tab) logIn(name, password string) {
 	p.fill("login-password", password)
 	p.click("#login-form .primary")
 	p.untilText("account", name)
-	p.until("the view after the login",
-		`!document.getElementById("view-" + location.hash.split("/")[1]).hidden`)
+	p.until("the view after the login", `!document.getElementById("login").open &&
+		!document.getElementById("view-" + location.hash.split("/")[1]).hidden`)
 }
 
 // confirm confirms a dangerous act.
