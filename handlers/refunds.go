@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/events"
 	"flashsale/redisx"
 	"flashsale/redisx/held"
 )
@@ -20,7 +21,7 @@ const (
 	refundsPage       = 100
 
 	// RefundSalesMax is the number of sales whose refunds are listed: this one and those before it.
-	RefundSalesMax = 10
+	RefundSalesMax = events.SalesMax
 )
 
 // correctionsCalls are what operators do about orders and money.

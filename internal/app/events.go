@@ -3,12 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"flashsale/handlers"
 	"flashsale/internal/background"
@@ -20,8 +17,8 @@ import (
 )
 
 const (
-	webhooksLook = 5 * time.Second // between two looks how the receivers do, for the figures
-	salesBefore  = 2               // whose events are still delivered
+	webhooksLook = 5 * time.Second     // between two looks how the receivers do, for the figures
+	salesBefore  = events.SalesMax - 1 // whose events are still delivered
 )
 
 // eventsName is the name of the room.
@@ -140,30 +137,25 @@ func (k *eventsKeeper) deliver(ctx context.Context) error {
 	k.mu.Lock()
 	sales, receivers := append([]string{k.sale}, k.previous...), k.receivers
 	k.mu.Unlock()
-	var running errgroup.Group
+	streams := events.Join(k.redis, sales[0])
+	var senders []*events.Sender
 	for n, sale := range sales {
-		streams := events.Join(k.redis, sale)
-		sender, err := events.NewSender(streams, events.Config{Server: k.server, Receivers: receivers,
+		sender, err := events.NewSender(streams.Of(sale), events.Config{Server: k.server, Receivers: receivers,
 			Private: k.cfg.WebhooksPrivate, Ended: n > 0, Count: k.count})
 		if err != nil {
 			return err
 		}
-		running.Go(func() error {
-			var err error
-			background.Beside(streams.Run, func() {
-				var watching sync.WaitGroup
-				defer watching.Wait()
-				if n == 0 {
-					watching.Go(func() { k.watch(ctx, events.NewWebhooks(streams, receivers, false)) })
-				} else if err := streams.Expire(ctx, receivers); err != nil && ctx.Err() == nil {
-					slog.Warn("Redis keeps the events of a sale that has ended", "sale", sale, "error", err)
-				}
-				err = sender.Run(ctx)
-			})
-			return err
-		})
+		senders = append(senders, sender)
 	}
-	return running.Wait()
+	background.Beside(streams.Run, func() {
+		var running sync.WaitGroup
+		for _, sender := range senders {
+			running.Go(func() { _ = sender.Run(ctx) }) // nil
+		}
+		k.watch(ctx, events.NewWebhooks(streams, receivers, false))
+		running.Wait()
+	})
+	return nil
 }
 
 // watch notes how the receivers do.

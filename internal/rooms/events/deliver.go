@@ -34,7 +34,7 @@ type delivery struct {
 
 	place
 	loaded bool
-	over   bool      // the sale has ended, and all is delivered
+	over   bool      // the sale has ended, and all is delivered for now
 	until  time.Time // the receiver wants nothing before
 	fails  int       // in a row
 	pace   logpace.Pace

@@ -10,7 +10,6 @@ package events
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -24,11 +23,11 @@ const (
 	leaseLife  = 10 * time.Second
 	leaseEvery = 3 * time.Second
 	trimEvery  = time.Minute
-	endedKept  = 4 * 24 * time.Hour // of the streams of a sale that has ended
+	endedLooks = 50 // times as long from one look for events of a sale that has ended to the next
 	redialling = 50 * time.Millisecond
 )
 
-var scripts = []*pipeline.Script{pipeline.LeaseScript, trimScript}
+var scripts = []*pipeline.Script{pipeline.LeaseScript, trimScript, expireScript}
 
 // fieldsMax is the most fields of a hash of this room.
 const fieldsMax = 2 * (laterMost + batch + 10)
@@ -38,7 +37,7 @@ type Config struct {
 	Server    string // another one for each server
 	Receivers []Receiver
 	Private   bool // receivers may have addresses that are not public
-	Ended     bool // the sale has ended: Run returns when all is delivered
+	Ended     bool // the sale has ended: only late payments and refunds still make events
 	Count     func(receiver string, outcome Outcome, events int)
 
 	// The rest is for tests; zero values count as the constants.
@@ -88,60 +87,37 @@ func NewSender(s *Streams, cfg Config) (*Sender, error) {
 	return e, nil
 }
 
-// Run delivers until ctx ends, or until all events of a sale that has ended are delivered, and returns nil.
-// The Streams must run.
+// Run delivers until ctx ends, and returns nil then. The Streams must run.
 func (e *Sender) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var delivering, trimming sync.WaitGroup
+	var delivering sync.WaitGroup
 	for _, d := range e.deliveries {
 		delivering.Go(func() { d.run(ctx) })
 	}
-	if !e.cfg.Ended {
-		trimming.Go(func() { background.Every(ctx, trimEvery, func() { e.trim(ctx) }) })
-		delivering.Go(func() { <-ctx.Done() })
-	}
+	background.Every(ctx, trimEvery, func() { e.trim(ctx) })
 	delivering.Wait()
-	stop()
-	trimming.Wait()
 	return nil
 }
 
-// trim cuts off what need not be kept.
+// trim cuts off what need not be kept, or lets the streams of a sale that has ended expire.
 func (e *Sender) trim(ctx context.Context) {
 	for _, s := range e.streams.list {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
-			if more, err = s.trim(e.cfg.Receivers, keep, cap); err != nil && e.pace.Due(time.Now()) > 0 {
+			if e.cfg.Ended {
+				more, err = false, s.expire(e.cfg.Receivers)
+			} else {
+				more, err = s.trim(e.cfg.Receivers, keep, cap)
+			}
+			if err != nil && e.pace.Due(time.Now()) > 0 {
 				slog.Warn("old events are not cut off", "stream", s.key, "error", err)
 			}
 		}
 	}
 }
 
-// Expire makes Redis forget the streams of a sale that has ended, in some days.
-func (s *Streams) Expire(ctx context.Context, receivers []Receiver) error {
-	for !s.Up() {
-		if !background.Pause(ctx, redialling) {
-			return nil
-		}
-	}
-	seconds := strconv.Itoa(int(endedKept / time.Second))
-	return s.each(func(x *pipeline.Call, i int) {
-		of := s.list[i]
-		if of.name != logName {
-			x.Command(nil, "EXPIRE", of.key, seconds).Command(nil, "EXPIRE", of.cutKey(), seconds)
-		}
-		for _, r := range receivers {
-			x.Command(nil, "EXPIRE", of.placeKey(r.Name), seconds)
-			x.Command(nil, "EXPIRE", of.deadKey(r.Name), seconds)
-		}
-	})
-}
-
 // run delivers whenever this server has the lease.
 func (d *delivery) run(ctx context.Context) {
-	for ctx.Err() == nil && !d.over {
+	for ctx.Err() == nil {
 		has, err := d.lease()
 		switch {
 		case err != nil: // the connection is not up yet, or it is lost
@@ -149,7 +125,10 @@ func (d *delivery) run(ctx context.Context) {
 		case !has:
 			background.Pause(ctx, leaseEvery)
 		default:
-			d.hold(ctx)
+			if d.hold(ctx); d.over {
+				d.over = false
+				background.Pause(ctx, endedLooks*d.cfg.Look)
+			}
 		}
 	}
 }

@@ -206,23 +206,24 @@ func TestPrivateAddress(t *testing.T) {
 	}
 }
 
-// The stream of a sale that has ended is delivered to its end.
+// The stream of a sale that has ended is delivered to its end, and so is what comes late. Its places expire
+// with it.
 func TestEndedSale(t *testing.T) {
 	s := newSite(t)
 	d := newStand(t, s)
 	d.tell(1, "held", 2, 3)
-	streams := d.streams()
 	d.cfg.Ended = true
-	e, err := NewSender(streams, d.cfg)
-	testkit.Must(t, err)
-	testkit.Must(t, e.Run(t.Context()))
-	if s.seen() != 2 {
-		t.Errorf("%d events, want 2", s.seen())
-	}
-	testkit.Must(t, streams.Expire(t.Context(), d.cfg.Receivers))
-	var ttl string
-	if d.raw(&ttl, "TTL", "events_"+sale); ttl == "-1" {
-		t.Error("the stream stays for ever")
+	d.deliver()
+	testkit.Until(t, "two events", func() bool { return s.seen() == 2 && d.state().Behind == 0 })
+	stream := d.streams().list[1]
+	testkit.Must(t, stream.expire(d.cfg.Receivers))
+	d.tell(2, "paid", 2)
+	testkit.Until(t, "a late event", func() bool { return s.seen() == 3 && d.state().Behind == 0 })
+	for _, key := range []string{stream.key, stream.placeKey("shop")} {
+		var seconds int
+		if d.raw(&seconds, "TTL", key); seconds < 1 {
+			t.Errorf("%s stays for ever", key)
+		}
 	}
 }
 

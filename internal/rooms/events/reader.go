@@ -24,32 +24,33 @@ const (
 	LimitMax = 1000             // events of one call
 
 	waitersMax = 64                     // calls of a process that wait at once
+	placesMax  = 600                    // in a cursor, so that a URL can hold it; fewer sales with many slices
 	look       = 200 * time.Millisecond // between two looks for new events
 )
 
 // Errors of Read.
 var (
-	ErrGone      = errors.New("events behind this cursor are no longer kept, or are another sale's")
+	ErrGone      = errors.New("events behind this cursor are no longer kept, or its sale is not known")
 	ErrBadCursor = errors.New("this is no cursor of events")
 	ErrBusy      = errors.New("too many calls wait for events")
 )
 
-// Reader reads the events of a sale, of all its streams together.
+// Reader reads the events of the sale that Redis has and of those before it, of all streams together.
 type Reader struct {
-	*Streams
 	waiting atomic.Int32
 	pace    logpace.Pace
 	ended   chan struct{}
 	end     func()
 
 	mu   sync.Mutex
-	news chan struct{} // closed when a stream has grown
+	told *Streams
+	news chan struct{} // closed when a stream has grown, or the next sale has begun
 	last []radix.StreamEntryID
 }
 
 // NewReader makes a Reader. Reads wait for new events only while Run runs.
 func NewReader(s *Streams) *Reader {
-	r := &Reader{Streams: s, ended: make(chan struct{}), news: make(chan struct{})}
+	r := &Reader{told: s, ended: make(chan struct{}), news: make(chan struct{})}
 	r.end = sync.OnceFunc(func() { close(r.ended) })
 	return r
 }
@@ -69,12 +70,16 @@ func (r *Reader) look() {
 	if r.waiting.Load() == 0 {
 		return
 	}
-	pages := make([][]radix.StreamEntry, len(r.list))
-	err := r.each(func(x *pipeline.Call, i int) {
-		x.Command(&pages[i], "XREVRANGE", r.list[i].key, "+", "-", "COUNT", "1")
-	})
+	told, err := r.streams()
 	if err != nil {
 		return // a call that waits notices it
+	}
+	pages := make([][]radix.StreamEntry, len(told.list))
+	err = told.each(func(x *pipeline.Call, i int) {
+		x.Command(&pages[i], "XREVRANGE", told.list[i].key, "+", "-", "COUNT", "1")
+	})
+	if err != nil {
+		return
 	}
 	last := make([]radix.StreamEntryID, len(pages))
 	for i, page := range pages {
@@ -89,6 +94,21 @@ func (r *Reader) look() {
 		close(r.news)
 		r.news = make(chan struct{})
 	}
+}
+
+// streams returns those that are told now.
+func (r *Reader) streams() (*Streams, error) {
+	r.mu.Lock()
+	told := r.told
+	r.mu.Unlock()
+	told, err := told.known(min(SalesMax, max(2, placesMax/(len(told.slices)+1))))
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = told
+	return told, nil
 }
 
 // each adds commands for each stream and carries them out, one call for each connection.
@@ -114,54 +134,75 @@ type Page struct {
 	skipped bool // there were entries that are no events
 }
 
-// cursor is how far each stream was read. As a text it is "<sale>.<id>.<id>...", in the order of the
-// streams.
+// cursor is how far each stream was read. As a text it is "<sale>.<id>.<id>...~<sale>.<id>...", the last
+// sale first, without those of which nothing was read. The numbers of an id are written in base 36.
 type cursor []radix.StreamEntryID
 
-func (r *Reader) parse(text string) (c cursor, err error) {
-	c = make(cursor, len(r.list))
+const base = 36
+
+// parse reads a cursor. A sale that it does not name has begun later, and is read from its beginning. One
+// that is too old by now is left out.
+func (s *Streams) parse(text string) (c cursor, err error) {
+	c = make(cursor, len(s.list))
 	if text == "" {
 		return c, nil
 	}
-	parts := strings.Split(text, ".")
-	for i, part := range parts[1:] {
-		time, seq, _ := strings.Cut(part, "-")
-		var id radix.StreamEntryID
-		var err1, err2 error
-		id.Time, err1 = strconv.ParseUint(time, 10, 63)
-		id.Seq, err2 = strconv.ParseUint(seq, 10, 63)
-		if err1 != nil || err2 != nil {
+	streams := len(s.list) / len(s.sales)
+	for n, part := range strings.Split(text, "~") {
+		fields := strings.Split(part, ".")
+		ids, err := parseIDs(fields[1:])
+		if err != nil || len(ids) == 0 || fields[0] == "" {
 			return nil, ErrBadCursor
 		}
-		if i < len(c) {
-			c[i] = id
+		sale := slices.Index(s.sales, fields[0])
+		if sale < 0 && n > 0 {
+			continue
 		}
-	}
-	if len(parts) == 1 || parts[0] == "" {
-		return nil, ErrBadCursor
-	}
-	if parts[0] != r.sale || len(parts) != len(c)+1 {
-		return nil, ErrGone
+		if sale < 0 || len(ids) != streams {
+			return nil, ErrGone
+		}
+		copy(c[sale*streams:], ids)
 	}
 	return c, nil
 }
 
-func (r *Reader) text(c cursor) string {
-	text := r.sale
-	for _, id := range c {
-		text += "." + id.String()
+func parseIDs(texts []string) (ids []radix.StreamEntryID, err error) {
+	for _, text := range texts {
+		time, seq, more := strings.Cut(text, "-")
+		var id radix.StreamEntryID
+		if id.Time, err = strconv.ParseUint(time, base, 63); err == nil && more {
+			id.Seq, err = strconv.ParseUint(seq, base, 63)
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
 	}
-	return text
+	return ids, nil
+}
+
+func (s *Streams) text(c cursor) string {
+	var parts []string
+	none := cursor(make([]radix.StreamEntryID, len(s.list)/len(s.sales)))
+	for n, sale := range s.sales {
+		ids := c[n*len(none) : (n+1)*len(none)]
+		if n > 0 && slices.Equal(ids, none) {
+			continue
+		}
+		for _, id := range ids {
+			if sale += "." + strconv.FormatUint(id.Time, base); id.Seq > 0 {
+				sale += "-" + strconv.FormatUint(id.Seq, base)
+			}
+		}
+		parts = append(parts, sale)
+	}
+	return strings.Join(parts, "~")
 }
 
 // Read returns at most limit events behind a cursor, "" for the oldest that are kept, by time; those of one
 // order are in order. Where there are none it waits for one. Errors: ErrGone, ErrBadCursor, ErrBusy,
 // pipeline.ErrUnavailable.
 func (r *Reader) Read(after string, wait time.Duration, limit int) (Page, error) {
-	at, err := r.parse(after)
-	if err != nil {
-		return Page{}, err
-	}
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	if wait > 0 {
@@ -170,11 +211,12 @@ func (r *Reader) Read(after string, wait time.Duration, limit int) (Page, error)
 			return Page{}, ErrBusy
 		}
 	}
-	for first := after == ""; ; first = false {
+	for {
 		r.mu.Lock()
 		news := r.news
 		r.mu.Unlock()
-		page, err := r.page(at, first, limit)
+		page, err := r.page(after, limit)
+		after = page.Next
 		switch {
 		case err != nil || len(page.Events) > 0:
 			return page, err
@@ -200,13 +242,20 @@ type found struct {
 	id     radix.StreamEntryID
 }
 
-// page reads what there is, and moves the cursor behind it. first is whether the cursor may lie before the
-// oldest event.
-func (r *Reader) page(at cursor, first bool, limit int) (p Page, err error) {
-	pages, cuts := make([][]radix.StreamEntry, len(r.list)), make([]cut, len(r.list))
-	err = r.each(func(x *pipeline.Call, i int) {
-		r.list[i].askCut(x, &cuts[i])
-		x.Command(&pages[i], "XRANGE", r.list[i].key, at[i].Next().String(), "+", "COUNT", strconv.Itoa(limit))
+// page reads what there is behind a cursor.
+func (r *Reader) page(after string, limit int) (p Page, err error) {
+	told, err := r.streams()
+	if err != nil {
+		return p, err
+	}
+	at, err := told.parse(after)
+	if err != nil {
+		return p, err
+	}
+	pages, cuts := make([][]radix.StreamEntry, len(at)), make([]cut, len(at))
+	err = told.each(func(x *pipeline.Call, i int) {
+		told.list[i].askCut(x, &cuts[i])
+		x.Command(&pages[i], "XRANGE", told.list[i].key, at[i].Next().String(), "+", "COUNT", strconv.Itoa(limit))
 	})
 	if err != nil {
 		return p, err
@@ -216,14 +265,14 @@ func (r *Reader) page(at cursor, first bool, limit int) (p Page, err error) {
 		if err := cuts[i].parse(); err != nil {
 			return p, err
 		}
-		if first && at[i].Before(cuts[i].ID) {
+		switch {
+		case after == "":
 			at[i] = cuts[i].ID
-		}
-		if at[i].Before(cuts[i].ID) {
+		case cuts[i].hides(at[i], page):
 			return p, ErrGone
 		}
 		for _, entry := range page {
-			e, err := r.list[i].read(entry)
+			e, err := told.list[i].read(entry)
 			if err != nil { // it must not hold up those behind it
 				e.Type = ""
 				if r.pace.Due(time.Now()) > 0 {
@@ -243,6 +292,6 @@ func (r *Reader) page(at cursor, first bool, limit int) (p Page, err error) {
 		}
 	}
 	p.skipped = len(p.Events) == 0 && len(all) > 0
-	p.Next = r.text(at)
+	p.Next = told.text(at)
 	return p, nil
 }

@@ -2,6 +2,7 @@ package events
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,8 +44,8 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]error{
-		"x": ErrBadCursor, sale + ".1": ErrBadCursor, ".0-0.0-0": ErrBadCursor,
-		sale + ".0-0": ErrGone, "other.0-0.0-0": ErrGone, sale + ".0-0.0-0.0-0": ErrGone,
+		"x": ErrBadCursor, sale + ".": ErrBadCursor, sale + ".0-": ErrBadCursor, ".0.0": ErrBadCursor,
+		sale + ".0": ErrGone, "other.0.0": ErrGone, sale + ".0.0.0": ErrGone, sale + ".0.0~x": ErrBadCursor,
 	} {
 		if _, err := r.Read(text, 0, 1); !errors.Is(err, want) {
 			t.Errorf("cursor %q: %v, want %v", text, err, want)
@@ -92,7 +93,7 @@ func TestReadGone(t *testing.T) {
 	d.tell(1, "held", 2, 3)
 	_, behind := reading(t, r, "", 10)
 	d.tell(2, "paid", 2, 3)
-	if _, err := r.list[1].trim(nil, time.Hour, 2); err != nil {
+	if _, err := r.told.list[1].trim(nil, time.Hour, 2); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Read(before, 0, 10); !errors.Is(err, ErrGone) {
@@ -102,5 +103,104 @@ func TestReadGone(t *testing.T) {
 		if got, _ := reading(t, r, after, 10); strings.Join(got, " ") != "order.paid order.paid" {
 			t.Errorf("after %q: %v", after, got)
 		}
+	}
+}
+
+// Who reads by a cursor of a sale that has ended gets the rest of it, what comes late, and the next sale.
+func TestReadNextSale(t *testing.T) {
+	d := newStand(t, newSite(t))
+	r := NewReader(d.streams())
+	testkit.Background(t, r.Run)
+	want := func(after, want string) (next string) {
+		t.Helper()
+		got, next := reading(t, r, after, 1)
+		slices.Sort(got) // events of one millisecond
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("after %q: %s, want %s", after, text, want)
+		}
+		return next
+	}
+	d.tell(1, "held", 2)
+	before := want("", "order.held")
+	d.tell(2, "paid", 2)
+	d.raw(nil, "HSET", "sale", "id", "nextsale", "previous", sale)
+	d.raw(nil, "XADD", "log_nextsale", "1-1", "by", "clock", "what", "sold_out")
+	after := want(before, "order.paid sale.sold_out")
+	d.tell(3, "refund_due", 2)
+	last := want(after, "order.refund_due")
+	want(before, "order.paid order.refund_due sale.sold_out")
+	want("", "order.held order.paid order.refund_due sale.sold_out")
+	want(last, "")
+
+	waited := make(chan Page)
+	go func() {
+		page, err := r.Read(last, time.Hour, 10)
+		testkit.Must(t, err)
+		waited <- page
+	}()
+	testkit.Until(t, "a call that waits", func() bool { return r.waiting.Load() == 1 })
+	d.raw(nil, "HSET", "sale", "id", "thirdsale", "previous", "nextsale "+sale)
+	d.raw(nil, "XADD", "log_thirdsale", "1-1", "by", "clock", "what", "sold_out")
+	if page := <-waited; len(page.Events) != 1 || !strings.HasPrefix(page.Next, "thirdsale.1-1.0~nextsale.") {
+		t.Errorf("waited for %+v", page)
+	}
+
+	// Sales that are too old are left out, the last one of a cursor must be known.
+	old := strings.Join([]string{"2", "3", "4", "5", "6", "7", "8", "nextsale"}, " ")
+	d.raw(nil, "HSET", "sale", "previous", "1 "+old)
+	if next := want(last, "sale.sold_out"); strings.Contains(next, sale) {
+		t.Errorf("the cursor still names a sale that is too old: %s", next)
+	}
+	d.raw(nil, "HSET", "sale", "previous", "0 1 "+old)
+	if _, err := r.Read(last, 0, 1); !errors.Is(err, ErrGone) {
+		t.Errorf("a sale that is too old: %v, want %v", err, ErrGone)
+	}
+}
+
+// The events of a sale that has ended expire some days after the last one; only who has missed some is told
+// so.
+func TestReadExpired(t *testing.T) {
+	d := newStand(t, newSite(t))
+	r := NewReader(d.streams())
+	stream := r.told.list[1]
+	expire := func() (seconds int) {
+		t.Helper()
+		testkit.Must(t, stream.expire(d.cfg.Receivers))
+		d.raw(&seconds, "TTL", stream.key)
+		return seconds
+	}
+	_, none := reading(t, r, "", 10)
+	d.tell(1, "held", 2)
+	_, all := reading(t, r, "", 10)
+	if seconds := expire(); seconds < 345_000 || seconds > 345_600 {
+		t.Errorf("the stream stays for %d s", seconds)
+	}
+	d.raw(nil, "EXPIRE", stream.key, "100")
+	if seconds := expire(); seconds > 100 {
+		t.Errorf("the stream without a new event stays for %d s", seconds)
+	}
+	d.tell(2, "paid", 2)
+	d.raw(nil, "PERSIST", stream.key)
+	if seconds := expire(); seconds < 345_000 {
+		t.Errorf("the stream with a new event stays for %d s", seconds)
+	}
+	_, both := reading(t, r, all, 10)
+	d.raw(nil, "DEL", stream.key) // it expires
+	check := func(events int) {
+		t.Helper()
+		for after, want := range map[string]error{none: ErrGone, all: ErrGone, both: nil, "": nil} {
+			page, err := r.Read(after, 0, 10)
+			if !errors.Is(err, want) || err == nil && len(page.Events) != events {
+				t.Errorf("after %q: %d events, %v, want %v", after, len(page.Events), err, want)
+			}
+		}
+	}
+	check(0)
+	d.tell(3, "held", 2)
+	check(1)
+	expire()
+	check(1)
+	if state := d.state(); state.Behind != 1 {
+		t.Errorf("%d events behind, want 1", state.Behind)
 	}
 }

@@ -2,18 +2,27 @@ package events
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
 
-// Streams are the streams of events of a sale, and the connections to them.
+// SalesMax is the number of sales whose events are told: the one that goes on and those before it.
+const SalesMax = 10
+
+// Streams are the streams of events of sales, and the connections to them.
 type Streams struct {
-	sale  string
-	list  []*stream
-	conns []*pipeline.Conn
+	cfg    redisx.Config
+	sales  []string
+	list   []*stream // as many of each sale
+	slices []*pipeline.Conn
+	conns  []*pipeline.Conn // the same, each once
 }
 
 // stream is a stream of events of a sale: of the orders of a slice, or the log of the sale.
@@ -28,25 +37,55 @@ const logName = "log"
 
 // Join makes the Streams of a sale. Their calls are answered only while Run runs.
 func Join(cfg redisx.Config, sale string) *Streams {
-	s := &Streams{sale: sale}
+	s := &Streams{cfg: cfg}
 	byAddress := map[string]*pipeline.Conn{}
 	for slice := range cfg.SliceCount() {
-		redis, keys := cfg.Slice(slice), cfg.KeysOf(sale, slice)
+		redis := cfg.Slice(slice)
 		name := redis.Address + " " + strconv.Itoa(redis.Slot)
 		conn := byAddress[name]
 		if conn == nil {
 			conn = pipeline.New(redis, pipeline.Options{Scripts: scripts, FieldsMax: fieldsMax,
-				Fence:  keys.Fence,
+				Fence:  cfg.KeysOf(sale, slice).Fence,
 				Outage: &pipeline.Outage{Effect: "events are told later"}})
 			byAddress[name] = conn
 			s.conns = append(s.conns, conn)
 		}
-		if slice == 0 {
-			s.list = append(s.list, &stream{sale, logName, keys.Log, conn})
-		}
-		s.list = append(s.list, &stream{sale, strconv.Itoa(slice), keys.Events, conn})
+		s.slices = append(s.slices, conn)
 	}
-	return s
+	return s.Of(sale)
+}
+
+// Of are the streams of some sales, over the same connections.
+func (s *Streams) Of(sales ...string) *Streams {
+	of := &Streams{cfg: s.cfg, sales: sales, slices: s.slices, conns: s.conns}
+	for _, sale := range sales {
+		for slice, conn := range s.slices {
+			keys := s.cfg.KeysOf(sale, slice)
+			if slice == 0 {
+				of.list = append(of.list, &stream{sale, logName, keys.Log, conn})
+			}
+			of.list = append(of.list, &stream{sale, strconv.Itoa(slice), keys.Events, conn})
+		}
+	}
+	return of
+}
+
+// known returns the streams of the sale that Redis has now and of those before it, the last one first; of so
+// many sales at most.
+func (s *Streams) known(most int) (*Streams, error) {
+	var sale, previous string
+	x := pipeline.Command(&radix.Tuple{&sale, &previous}, "HMGET", redisx.MarkerKey, "id", "previous")
+	if err := s.slices[0].Do(x); err != nil {
+		return nil, err
+	}
+	if sale == "" { // Redis has lost it
+		sale = s.sales[0]
+	}
+	sales := append([]string{sale}, strings.Fields(previous)...)
+	if sales = sales[:min(len(sales), most)]; slices.Equal(sales, s.sales) {
+		return s, nil
+	}
+	return s.Of(sales...), nil
 }
 
 // Run keeps the connections until ctx ends, and returns nil then.
