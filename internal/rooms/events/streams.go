@@ -4,7 +4,9 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
+	"flashsale/internal/background"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -14,6 +16,7 @@ type Streams struct {
 	sale  string
 	list  []*stream
 	conns []*pipeline.Conn
+	open  atomic.Bool
 }
 
 // stream is a stream of events of a sale: of the orders of a slice, or the log of the sale.
@@ -68,6 +71,26 @@ func (s *Streams) Up() bool {
 	}
 	return true
 }
+
+// Open makes the streams of orders, so that orders that are final at once are events from now on. It tries
+// until Redis has done it or ctx ends.
+func (s *Streams) Open(ctx context.Context) {
+	const group = "opening"
+	for s.each(func(x *pipeline.Call, i int) { // fails also where another process does the same
+		if of := s.list[i]; of.name != logName {
+			x.Command(nil, "XGROUP", "CREATE", of.key, group, "$", "MKSTREAM")
+			x.Command(nil, "XGROUP", "DESTROY", of.key, group)
+		}
+	}) != nil {
+		if !background.Pause(ctx, redialling) {
+			return
+		}
+	}
+	s.open.Store(true)
+}
+
+// IsOpen reports whether Open has ended.
+func (s *Streams) IsOpen() bool { return s.open.Load() }
 
 // Beside the stream, with its hash tag in the key:
 func (s *stream) cutKey() string                  { return s.key + ":cut" }
