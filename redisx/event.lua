@@ -4,6 +4,8 @@
 -- An event is an entry of the stream of its slice: user, number (of the user's orders before this one), seq
 -- (1 for the first event of the order, without gaps), what, and fields that belong to some kinds.
 --
+-- An order that is final at once has one event, placed, if the stream is there: package events makes it.
+--
 -- Where the sale keeps a ledger, the order also goes into its stream once more: user, number. Of a new order
 -- (seq 1) order.lua does that.
 

@@ -33,7 +33,7 @@ import "strconv"
 //	                       the ledger yet; only where one is kept.                  event.lua
 //	                       user, number of a held one that has changed
 //	holds_<sale>   zset    user -> when the hold of the order ends;     for ever    order_held.lua,
-//	                       this and the next five only with -hold                   held/shared.lua
+//	                       this and the next three only with -hold                   held/shared.lua
 //	released_<sale>
 //	               hash    "user-number" -> an order that was           for ever    held/shared.lua
 //	                       released; user -> how many orders the user
@@ -42,7 +42,8 @@ import "strconv"
 //	               hash    id -> user, number, amount, state            for ever    held/shared.lua
 //	refunds_<sale> zset    payments to give back -> since when; done:   for ever    held/shared.lua
 //	                       below 0
-//	events_<sale>  stream  what happened to orders, see event.lua       for ever    event.lua
+//	events_<sale>  stream  what happened to orders, see event.lua;      for ever    event.lua
+//	                       only with -hold or -webhooks
 //	used_<sale>    hash    "h:household", "c:coupon" -> user-number     for ever    order_rules.lua,
 //	                       of the order that has used it; how many                  held/shared.lua
 //	                       there are; only with rules

@@ -8,7 +8,7 @@
 -- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see states.lua
 -- KEYS[4]     the marker: hash, see states.lua
 -- KEYS[5]     the log: stream
--- KEYS[6], KEYS[7], KEYS[8], only with order_held.lua: see there
+-- KEYS[6] and, with order_held.lua, KEYS[7] and KEYS[8]: see there and in order_final.lua
 -- then two for each order:
 --             the user's order: string "food:count,food:count," with or without spaces between them, "|",
 --             the idempotency key if there is one, a line feed, when it was placed: Unix ms; with
@@ -42,10 +42,11 @@ local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
 local call, try, stock, stream, gate = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3]
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
--- Once for all orders: this script never removes these keys. The stream is named three times and counts
--- three times, so that one number shows which of the keys exist.
-local found = call('EXISTS', stock, gate, stream, stream, stream)
-local ledger, refusal = found >= 3, nil
+-- Once for all orders: this script never removes these keys. The streams are named three and six times and
+-- count as often, so that one number shows which of the keys exist.
+local found = call('EXISTS', stock, gate, stream, stream, stream,
+  EVENTS, EVENTS, EVENTS, EVENTS, EVENTS, EVENTS)
+local events, ledger, refusal = found >= 6, found % 6 >= 3, nil
 local now, placed = nil, 0 -- the time of the orders that this call places, and their number
 if found % 3 < 2 then
   -- The stock or the gate is missing. The sale may still be open: at opens_at the first order may come
@@ -96,7 +97,11 @@ local function placeOrder(order, cart, key, before)
     end
     placed = placed + 1
     local value = items .. '|' .. key .. now
-    if hold then value = hold(order, before, value) end
+    if hold then
+      value = hold(order, before, value)
+    elseif events then
+      tell(EVENTS, string.match(order, '%d+'), 0, 1, 'placed', 'items', items)
+    end
     call('SET', order, value)
     use(terms, order, before) -- with rules
     if ledger then call('XADD', stream, '*', 'user', string.match(order, '%d+'), 'items', items) end

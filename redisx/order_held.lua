@@ -1,5 +1,5 @@
 -- Orders are held until they are paid. Not a script by itself: scripts.go puts it in front of order.lua,
--- behind event.lua. It defines SHARED_KEYS, SHARED_ARGS, BEFORE_MAX, hold, ordersBefore,
+-- behind event.lua. It defines SHARED_KEYS, SHARED_ARGS, BEFORE_MAX, EVENTS, hold, ordersBefore,
 -- releasedUnder and numberOf.
 --
 -- KEYS[1]  the stock: hash; its fields "~" food id have the pieces of held orders
@@ -15,14 +15,14 @@
 --   events   of this order so far: integer > 0
 --   till     when the hold ends, or when the order was paid: Unix ms
 --   payment  the last one that was opened for it, "-" for none
-local SHARED_KEYS, SHARED_ARGS, BEFORE_MAX = 8, 4, 20
+local SHARED_KEYS, SHARED_ARGS, BEFORE_MAX, EVENTS = 8, 4, 20, KEYS[8]
 local ordersBefore, releasedUnder, hold
 
 -- numberOf is the number of the order with this value.
 local function numberOf(value) return tonumber(string.match(value, '\n%S+ (%d+)')) end
 
 do
-  local call, stock, holds, released, events = redis.call, KEYS[1], KEYS[6], KEYS[7], KEYS[8]
+  local call, stock, holds, released = redis.call, KEYS[1], KEYS[6], KEYS[7]
   local holdFor = tonumber(ARGV[4])
 
   -- ordersBefore returns how many orders the owner of an order has had.
@@ -46,7 +46,7 @@ do
     local till = string.format('%d', string.match(value, '%d+$') + holdFor)
     call('ZADD', holds, till, user)
     for food, count in string.gmatch(items, '(%d+):(%d)') do call('HINCRBY', stock, '~' .. food, count) end
-    tell(events, user, before, 1, 'held', 'items', items, 'till', till)
+    tell(EVENTS, user, before, 1, 'held', 'items', items, 'till', till)
     return string.format('%s\nheld %d 1 %s -', value, before, till)
   end
 end

@@ -2,10 +2,15 @@ package redisx
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/internal/testkit"
 )
 
 // orderTest is an order: state before, call, outcome, state after.
@@ -97,4 +102,57 @@ func hidePlaced(value string) string {
 		return value
 	}
 	return before + "@"
+}
+
+// An order goes into the stream of the ledger and is an event, where these streams are there.
+func TestStreamsOfAnOrder(t *testing.T) {
+	for ledger := range 2 {
+		for events := range 2 {
+			t.Run(fmt.Sprintf("ledger %d, events %d", ledger, events), func(t *testing.T) {
+				onEach(t, func(t *testing.T, cfg Config) { testStreams(t, cfg, ledger, events) })
+			})
+		}
+	}
+}
+
+func testStreams(t *testing.T, cfg Config, ledger, events int) {
+	s := open(t, cfg, 5)
+	k := s.home().keys
+	for user := range 3 { // the first one makes the gate
+		testkit.Must(t, s.addToCart(uint32(user+2), cartName(user), 1, 2))
+	}
+	streams := []struct {
+		key    string
+		there  int
+		format string
+	}{
+		{k.Stream, ledger, "[user %d items 1:2,    ]"},
+		{k.Events, events, "[user %d number 0 seq 1 what placed items 1:2,    ]"},
+	}
+	for _, stream := range streams {
+		if stream.there == 1 {
+			raw(t, cfg, nil, "XGROUP", "CREATE", stream.key, "group", "0", "MKSTREAM")
+		}
+	}
+	for user, want := range []error{nil, nil, ErrOutOfStock} {
+		if err := s.placeOrder(uint32(user+2), cartName(user), nil); err != want {
+			t.Errorf("outcome %v, want %v", err, want)
+		}
+	}
+	for _, stream := range streams {
+		var entries []radix.StreamEntry
+		raw(t, cfg, &entries, "XRANGE", stream.key, "-", "+")
+		var got, want string
+		for i, e := range entries {
+			words := []string{}
+			for _, field := range e.Fields {
+				words = append(words, field[:]...)
+			}
+			got += fmt.Sprint(words)
+			want += fmt.Sprintf(stream.format, i+2)
+		}
+		if got != want || len(entries) != 2*stream.there {
+			t.Errorf("%s has %s, want %d like %s", stream.key, got, 2*stream.there, stream.format)
+		}
+	}
 }

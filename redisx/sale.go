@@ -138,10 +138,10 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 // share makes the scripts that calls of this slice share. rules are the arguments of the rules of a cart.
 func (x *slice) share(rules ...string) {
 	k := x.keys
-	keys := []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}
+	keys := []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log, k.Events}
 	args, order, ruled := rules, orderScript, ruledScript
 	if hold := x.sale.cfg.Hold; hold > 0 {
-		keys = append(keys, k.Holds, k.Released, k.Events)
+		keys = append(keys[:5], k.Holds, k.Released, k.Events)
 		args = append(slices.Clone(rules), strconv.FormatInt(hold.Milliseconds(), 10))
 		order, ruled = heldOrderScript, heldRuledScript
 	}

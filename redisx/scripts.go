@@ -11,9 +11,9 @@ import (
 // How the scripts are put together. A part is Lua that is no script by itself: it stands in front of the
 // scripts that use it, and they share its local names. Each part begins with a list of these names.
 var (
-	orderScript       = script(cartRules, lazyStates, orderFinalLua, unruled(orderLua))
+	orderScript       = script(cartRules, lazyStates, EventLua, orderFinalLua, unruled(orderLua))
 	heldOrderScript   = script(cartRules, lazyStates, EventLua, orderHeldLua, unruled(orderLua))
-	ruledScript       = script(cartRules, lazyStates, orderFinalLua, orderRulesLua, orderLua)
+	ruledScript       = script(cartRules, lazyStates, EventLua, orderFinalLua, orderRulesLua, orderLua)
 	heldRuledScript   = script(cartRules, lazyStates, EventLua, orderHeldLua, orderRulesLua, orderLua)
 	cartCheckScript   = script(cartRules, cartCheckLua)
 	stateChangeScript = script(StatesLua, stateChangeLua)

@@ -257,7 +257,7 @@ func (m *model) order() {
 	}
 	var codes []int64
 	m.do(pipeline.Command(new(string), "SET", cart, items))
-	m.do(orderScript.Eval(&codes, []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log, order, cart},
+	m.do(orderScript.Eval(&codes, []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log, k.Events, order, cart},
 		"3", "100", "100", ""))
 	switch {
 	case m.err != nil:

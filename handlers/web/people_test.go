@@ -189,6 +189,7 @@ func (s *talker) account(t *testing.T, p *tab) {
 
 	p.logIn("user9", "pass9") // whose password is the catalogue's
 	p.click("#account")
+	p.focused("own-title")
 	p.untilText("password-fixed", "cannot be changed here")
 	p.closes("own", "account")
 }

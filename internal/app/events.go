@@ -221,9 +221,12 @@ func (w *worker) serveEvents() (part, error) {
 	}
 	run := func(ctx context.Context) error {
 		var err error
-		background.Beside(streams.Run, func() { err = reader.Run(ctx) })
+		background.Beside(streams.Run, func() {
+			streams.Open(ctx)
+			err = reader.Run(ctx)
+		})
 		return err
 	}
-	return part{run: run, routes: handlers.Events(reader, webhooks),
+	return part{run: run, up: streams.IsOpen, routes: handlers.Events(reader, webhooks),
 		stop: func(time.Time) { reader.End() }}, nil
 }

@@ -148,3 +148,31 @@ func TestEvents(t *testing.T) {
 		t.Errorf("flashsale sale events prints %d lines, want 48: code %d, %s", lines, code, text)
 	}
 }
+
+// Orders that are final at once are events too, from the start of a server with webhooks.
+func TestFinalOrdersAreEvents(t *testing.T) {
+	t.Parallel()
+	h := newHook(t, 0)
+	file := filepath.Join(t.TempDir(), "hooks.csv")
+	testkit.Must(t, os.WriteFile(file, []byte("name,url,secrets,events\nshop,"+h.URL+","+hookSecret+
+		",order.placed\n"), 0o600))
+	s := setup{args: []string{"-workers", "2", "-webhooks", file, "-webhooks-private"}}.serve(t)
+	id, err := s.client(t).Buy(2, item(1, 2))
+	testkit.Must(t, err)
+	testkit.Until(t, "the event of the order", func() bool { return h.has() == 1 })
+	var page struct {
+		Events []struct {
+			ID, Type string
+			Data     json.RawMessage
+		}
+	}
+	testkit.Must(t, s.root(t).Call("GET", "/events", "", &page))
+	sale, _, _ := strings.Cut(id, "-")
+	want := fmt.Sprintf(`{"items":[{"count":2,"food_id":1}],"order_id":%q,"sale":%q,"seq":1,"user_id":2}`,
+		id, sale)
+	last := page.Events[len(page.Events)-1]
+	if last.Type != "order.placed" || string(last.Data) != want || h.ids[last.ID] != 1 {
+		t.Errorf("event %s %s %s, want %s; it has come %d times", last.ID, last.Type, last.Data, want,
+			h.ids[last.ID])
+	}
+}

@@ -12,9 +12,9 @@ import (
 )
 
 // Types are the types of events.
-var Types = []string{"order.held", "order.paying", "order.paid", "order.released", "order.corrected",
-	"order.refund_due", "order.refunded", "stock.added", "sale.opened", "sale.state", "sale.times",
-	"sale.sold_out"}
+var Types = []string{"order.placed", "order.held", "order.paying", "order.paid", "order.released",
+	"order.corrected", "order.refund_due", "order.refunded", "stock.added", "sale.opened", "sale.state",
+	"sale.times", "sale.sold_out"}
 
 // Event is a change that others hear of.
 type Event struct {

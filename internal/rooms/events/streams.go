@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/internal/background"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -23,6 +25,7 @@ type Streams struct {
 	list   []*stream // as many of each sale
 	slices []*pipeline.Conn
 	conns  []*pipeline.Conn // the same, each once
+	open   atomic.Bool
 }
 
 // stream is a stream of events of a sale: of the orders of a slice, or the log of the sale.
@@ -107,6 +110,26 @@ func (s *Streams) Up() bool {
 	}
 	return true
 }
+
+// Open makes the streams of orders, so that orders that are final at once are events from now on. It tries
+// until Redis has done it or ctx ends.
+func (s *Streams) Open(ctx context.Context) {
+	const group = "opening"
+	for s.each(func(x *pipeline.Call, i int) { // fails also where another process does the same
+		if of := s.list[i]; of.name != logName {
+			x.Command(nil, "XGROUP", "CREATE", of.key, group, "$", "MKSTREAM")
+			x.Command(nil, "XGROUP", "DESTROY", of.key, group)
+		}
+	}) != nil {
+		if !background.Pause(ctx, redialling) {
+			return
+		}
+	}
+	s.open.Store(true)
+}
+
+// IsOpen reports whether Open has ended.
+func (s *Streams) IsOpen() bool { return s.open.Load() }
 
 // Beside the stream, with its hash tag in the key:
 func (s *stream) cutKey() string                  { return s.key + ":cut" }
