@@ -285,7 +285,6 @@ var outcomes = []struct {
 	{threads.ErrNoMessage, errNoMessage},
 	{events.ErrGone, errEventsGone},
 	{events.ErrBadCursor, errBadPage},
-	{events.ErrBusy, errUnavailable},
 	{events.ErrNoWebhook, errNoWebhook},
 	{events.ErrNoLetter, errNoLetter},
 	{events.ErrRefused, errWebhookRefused},

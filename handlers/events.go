@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -10,19 +11,25 @@ import (
 	"flashsale/internal/rooms/events"
 )
 
-const eventsUsual = 100 // events of an answer
+const (
+	eventsUsual = 100 // events of an answer
+	waitersMax  = 16  // calls of one caller that wait for events at once
+)
 
 // eventsCalls are the calls about what happens to orders and to the sale.
 type eventsCalls struct {
 	*Server
 	reader   *events.Reader
 	webhooks *events.Webhooks
+
+	mu      sync.Mutex
+	waiting map[string]int // calls, by the name of the caller; "" has the service token
 }
 
 // Events is the room of events; webhooks is nil where there are none.
 func Events(reader *events.Reader, webhooks *events.Webhooks) Room {
 	return func(s *Server) []Route {
-		r := eventsCalls{s, reader, webhooks}
+		r := &eventsCalls{Server: s, reader: reader, webhooks: webhooks, waiting: map[string]int{}}
 		list := []Route{{"GET", "/events", s.viewsOrService, slow, r.list}}
 		if webhooks == nil {
 			return list
@@ -37,12 +44,20 @@ func Events(reader *events.Reader, webhooks *events.Webhooks) Room {
 }
 
 // list answers with the events behind a cursor, and waits for one where there are none.
-func (r eventsCalls) list(ctx *fasthttp.RequestCtx, _ Call) {
+func (r *eventsCalls) list(ctx *fasthttp.RequestCtx, _ Call) {
 	wait, ok := numberOf(ctx, "wait", 0, uint64(events.WaitMax/time.Second), 0)
 	limit, ok2 := numberOf(ctx, "limit", 1, events.LimitMax, eventsUsual)
 	if !ok || !ok2 {
 		reply(ctx, errBadPage)
 		return
+	}
+	if wait > 0 {
+		who, _ := r.callerOf(ctx)
+		if !r.enter(who.name) {
+			reply(ctx, errTooManyRequests)
+			return
+		}
+		defer r.leave(who.name)
 	}
 	page, err := r.reader.Read(param(ctx, "after"), time.Duration(wait)*time.Second, int(limit))
 	body := struct {
@@ -55,13 +70,33 @@ func (r eventsCalls) list(ctx *fasthttp.RequestCtx, _ Call) {
 	r.replyJSON(ctx, body, err)
 }
 
+// enter counts a call that waits, unless its caller has as many as one may have: an operator must not keep
+// others out.
+func (r *eventsCalls) enter(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting[name] == waitersMax {
+		return false
+	}
+	r.waiting[name]++
+	return true
+}
+
+func (r *eventsCalls) leave(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting[name]--; r.waiting[name] == 0 {
+		delete(r.waiting, name)
+	}
+}
+
 // webhook is a receiver as operators see it.
 type webhook struct {
 	events.State
 	Seconds float64 `json:"behind_seconds"` // the age of the oldest event that it has not got
 }
 
-func (r eventsCalls) listWebhooks(ctx *fasthttp.RequestCtx, _ Call) {
+func (r *eventsCalls) listWebhooks(ctx *fasthttp.RequestCtx, _ Call) {
 	states, err := r.webhooks.List()
 	list := []webhook{}
 	for _, state := range states {
@@ -74,17 +109,17 @@ func (r eventsCalls) listWebhooks(ctx *fasthttp.RequestCtx, _ Call) {
 	r.replyJSON(ctx, list, err)
 }
 
-func (r eventsCalls) listDead(ctx *fasthttp.RequestCtx, c Call) {
+func (r *eventsCalls) listDead(ctx *fasthttp.RequestCtx, c Call) {
 	letters, err := r.webhooks.Dead(c.param("name"))
 	r.replyJSON(ctx, append([]json.RawMessage{}, letters...), err)
 }
 
 // resend sends a dead letter once more, while the caller waits.
-func (r eventsCalls) resend(ctx *fasthttp.RequestCtx, c Call) {
+func (r *eventsCalls) resend(ctx *fasthttp.RequestCtx, c Call) {
 	r.replyDone(ctx, r.webhooks.Resend(context.Background(), c.param("name"), c.param("id")))
 }
 
-func (r eventsCalls) switchOn(ctx *fasthttp.RequestCtx, c Call) {
+func (r *eventsCalls) switchOn(ctx *fasthttp.RequestCtx, c Call) {
 	r.replyDone(ctx, r.webhooks.SwitchOn(c.param("name")))
 }
 

@@ -4,6 +4,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +19,8 @@ import (
 
 const (
 	timeout    = 10 * time.Second
-	replyMax   = 4 << 10 // bytes that are read of a reply
+	replyMax   = 4 << 10 // bytes that are read of a reply's body
+	headerMax  = 8 << 10 // bytes of a reply's header: a longer one is a failure
 	secretsMax = 5       // while a secret is replaced by the next one, both sign
 	idleConns  = 64
 )
@@ -54,7 +56,8 @@ func New(address string, private bool, secrets ...string) (*Hook, error) {
 	}
 	h.client = &http.Client{Timeout: timeout,
 		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: idleConns,
-			ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout, IdleConnTimeout: time.Minute},
+			MaxResponseHeaderBytes: headerMax, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout,
+			IdleConnTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the signature is for this URL's owner
 		}}
@@ -95,6 +98,9 @@ func (h *Hook) Post(ctx context.Context, id string, now time.Time, body []byte) 
 	r.Header.Set(webhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
 	reply, err := h.client.Do(r)
 	if err != nil {
+		if with := (*url.Error)(nil); errors.As(err, &with) {
+			err = with.Err // the URL may have a secret in it
+		}
 		return fmt.Errorf("cannot post: %w", err)
 	}
 	defer reply.Body.Close()

@@ -23,16 +23,14 @@ const (
 	WaitMax  = 30 * time.Second // of one call
 	LimitMax = 1000             // events of one call
 
-	waitersMax = 64                     // calls of a process that wait at once
-	placesMax  = 600                    // in a cursor, so that a URL can hold it; fewer sales with many slices
-	look       = 200 * time.Millisecond // between two looks for new events
+	placesMax = 600                    // in a cursor, so that a URL can hold it; fewer sales with many slices
+	look      = 200 * time.Millisecond // between two looks for new events
 )
 
 // Errors of Read.
 var (
 	ErrGone      = errors.New("events behind this cursor are no longer kept, or its sale is not known")
 	ErrBadCursor = errors.New("this is no cursor of events")
-	ErrBusy      = errors.New("too many calls wait for events")
 )
 
 // Reader reads the events of the sale that Redis has and of those before it, of all streams together.
@@ -200,16 +198,14 @@ func (s *Streams) text(c cursor) string {
 }
 
 // Read returns at most limit events behind a cursor, "" for the oldest that are kept, by time; those of one
-// order are in order. Where there are none it waits for one. Errors: ErrGone, ErrBadCursor, ErrBusy,
+// order are in order. Where there are none it waits for one. Errors: ErrGone, ErrBadCursor,
 // pipeline.ErrUnavailable.
 func (r *Reader) Read(after string, wait time.Duration, limit int) (Page, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	if wait > 0 {
+		r.waiting.Add(1)
 		defer r.waiting.Add(-1)
-		if r.waiting.Add(1) > waitersMax {
-			return Page{}, ErrBusy
-		}
 	}
 	for {
 		r.mu.Lock()

@@ -11,14 +11,13 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// How long events are kept: a day, and until all receivers have them; those of a sale that has ended for
-// some days after the last one. Beyond the cap the oldest go, whoever has not got them. The log of the sale
-// is kept for ever.
+// How long events are kept: some days, and until all receivers have them; those of a sale that has ended for
+// so long after the last one. Beyond the cap the oldest go, whoever has not got them. The log of the sale is
+// kept for ever.
 const (
-	keep      = 24 * time.Hour
-	endedKept = 4 * 24 * time.Hour
-	cap       = 1_000_000 // events of a stream
-	trimPage  = 200       // entries that one call of the script looks at
+	keep     = 4 * 24 * time.Hour
+	cap      = 1_000_000 // events of a stream
+	trimPage = 200       // entries that one call of the script looks at
 )
 
 var (
@@ -91,5 +90,5 @@ func (s *stream) expire(receivers []Receiver) error {
 	for _, r := range receivers {
 		keys = append(keys, s.placeKey(r.Name), s.deadKey(r.Name))
 	}
-	return s.redis.Do(expireScript.Call(nil, keys, strconv.Itoa(int(endedKept/time.Second))))
+	return s.redis.Do(expireScript.Call(nil, keys, strconv.Itoa(int(keep/time.Second))))
 }
