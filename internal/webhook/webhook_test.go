@@ -10,8 +10,7 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// A receiver cannot fill the memory with a header. An error does not name the URL, which may have a secret in
-// it.
+// A receiver cannot fill the memory with a header. An error does not name the URL, which may have a secret.
 func TestFailedPosts(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
