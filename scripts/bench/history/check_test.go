@@ -75,7 +75,7 @@ func TestLiesOfHeldOrdersAreFound(t *testing.T) {
 		"an id is given twice":                {6, []Event{order(7, "c", 1, "o1")}, "user 7"},
 		"one key, another order":              {12, []Event{order(7, "a", 2, "o4")}, "user 7"},
 		"an order given back is held again":   {12, []Event{read(7, "o1", 2, Held)}, "user 7"},
-		"given back, and sold late":           {6, []Event{ends(7, Pay, "o1", Done), read(7, "o1", 2, Paid)}, "user 7"},
+		"a payment that came late is no debt": {12, []Event{ends(7, Pay, "o1", Done), heldSale[12]}, "user 7"},
 		"it begins to pay when it has ended":  {12, []Event{read(7, "o1", 2, Paying)}, "user 7"},
 		"a late payment makes it held":        {11, []Event{read(7, "o3", 1, Held)}, "user 7"},
 		"a late payment is an order and due":  {11, []Event{read(7, "o3", 1, RefundDue), heldSale[11]}, "user 7"},

@@ -54,7 +54,8 @@ func (l *Load) newWitness() *witness {
 	number, style := int(l.clients.Add(2)), l.opt.Style
 	style.TokenInQuery = false // its paths have a query
 	return &witness{history: l.opt.History, client: newClient(l.opt.Servers, l.opt.TLS, l.opt.Timeout),
-		style: style, hold: l.opt.Hold, number: number, dice: rand.New(rand.NewPCG(l.opt.Seed, uint64(number))), last: &l.last}
+		style: style, hold: l.opt.Hold, number: number,
+		dice: rand.New(rand.NewPCG(l.opt.Seed, uint64(number))), last: &l.last}
 }
 
 func (w *witness) close() {

@@ -45,8 +45,8 @@ type Payer struct {
 	events, doubled atomic.Int64
 }
 
-// Open makes a Payer for a sale, nil if no order shall be ended and no history tells of holds. It refuses, as
-// an ErrUsage, a sale without holds, one whose holds are too long for -late, a server that does not take
+// Open makes a Payer for a sale, nil if no order shall be ended and no history tells of holds. It refuses,
+// as an ErrUsage, a sale without holds, one whose holds are too long for -late, a server that does not take
 // events with this secret, and for a history a sale with held orders.
 func Open(ctx context.Context, opt Options, servers []string, encrypt *tls.Config, timeout time.Duration,
 	seed uint64) (*Payer, error) {
