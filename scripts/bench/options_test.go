@@ -86,7 +86,6 @@ func TestOptionsRefusals(t *testing.T) {
 		"-pay=.6 -late=.5":                "-pay 0.6 and -late 0.5 are more than all orders",
 		"-pay=.6":                         "-pay and -late need -payment-secret, and it needs one of them",
 		"-late=1 -payment-secret=whsec_?": "-payment-secret is not whsec_ and base64",
-		"-cancel=1 -history=x":            "-history knows no order that ends; leave out -cancel, -pay and -late",
 		"-tls-ca=/dev/null":               "-tls-ca /dev/null has no certificate in PEM",
 		"-tls-ca=/none":                   "cannot read -tls-ca: open /none: no such file or directory",
 		"compare -rounds=2":               "bench compare wants sides behind its name (bench compare -h)",

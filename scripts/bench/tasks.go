@@ -69,10 +69,6 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) 
 	if err := t.payment.Resolve(); err != nil {
 		return err
 	}
-	if t.payment.On() && t.history != "" {
-		return fmt.Errorf("%w: -history knows no order that ends; leave out -cancel, -pay and -late",
-			sale.ErrUsage)
-	}
 	if err := t.access.Resolve(); err != nil {
 		return err
 	}
@@ -94,7 +90,7 @@ func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return fmt.Errorf("%w: cannot write -history: %w", sale.ErrUsage, err)
 	}
 	t.load.History = history.NewWriter(file)
-	t.proof.history = t.load.History
+	t.proof.history, t.payment.History = t.load.History, t.load.History
 	err = t.prove(ctx, stdout, stderr)
 	return errors.Join(err, t.load.History.Flush(), file.Close())
 }
@@ -110,6 +106,7 @@ func (t *loadTask) prove(ctx context.Context, stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
+		t.load.Hold = payer.Hold()
 		began := time.Now()
 		if err := loadSale(ctx, t.load, ev, rep, stderr); err != nil || payer == nil {
 			return err

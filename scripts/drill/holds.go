@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,7 +22,8 @@ import (
 // are long, so that those of the load stay; the drill lets its own end.
 var holdDrills = []drill{
 	{name: "holds", quiet: "one fault may hide the other",
-		says:  "buyers pay in time, too late or never, while workers, servers and Redis are killed",
+		says: "buyers pay in time, too late or never, while workers, servers, senders of webhooks and Redis are " +
+			"killed and a receiver fails",
 		setup: setup{servers: 2, hold: true}, noticed: may503 | mayDrop | mayHang, run: holdsEnd},
 	{name: "holds-overdue", alert: "HoldsOverdue", says: "no worker runs when a hold ends",
 		setup: setup{servers: 1, hold: true}, noticed: may503 | mayDrop | mayHang, run: holdsOverdue},
@@ -58,6 +59,7 @@ type holding struct {
 	*stack
 	sale    string
 	holders []*holder
+	senders int // kills of the server that posts to the receiver
 }
 
 // holdsEnd lets many buyers hold orders and ends them in all ways, while processes are killed.
@@ -73,6 +75,7 @@ func holdsEnd(ctx context.Context, s *stack, dice *rand.Rand) error {
 	var beside sync.WaitGroup
 	killing := rand.New(rand.NewPCG(dice.Uint64(), 1))
 	sending := rand.New(rand.NewPCG(dice.Uint64(), 2))
+	s.receiver.fail(rand.New(rand.NewPCG(dice.Uint64(), 3)))
 	broken := make(chan error, 1)
 	beside.Go(func() { broken <- h.kill(faults, killing) })
 	beside.Go(func() { h.send(faults, sending) })
@@ -82,6 +85,7 @@ func holdsEnd(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}
 	stop()
 	beside.Wait()
+	s.receiver.fail(nil)
 	if err = errors.Join(err, <-broken); err != nil {
 		return err
 	}
@@ -94,18 +98,39 @@ func holdsEnd(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}); err != nil {
 		return err
 	}
-	return h.judge(ctx)
+	if err := h.judge(ctx); err != nil {
+		return err
+	}
+	return h.judgeEvents(ctx)
 }
 
-// kill kills workers, servers and Redis until ctx ends, and leaves all of them running.
+// kill kills workers, servers and Redis until ctx ends, each kind as often, and leaves all of them running.
 func (h *holding) kill(ctx context.Context, dice *rand.Rand) error {
-	for background.Pause(ctx, time.Second+moment(dice, 2*time.Second)) {
-		kills := []fault{killWorker, serverKilled, killRedis}
-		if err := kills[dice.IntN(len(kills))](context.WithoutCancel(ctx), h.stack, dice); err != nil {
+	kills := []fault{killWorker, serverKilled, killRedis, h.killSender}
+	for n := 0; background.Pause(ctx, time.Second+moment(dice, 2*time.Second)); n++ {
+		if n %= len(kills); n == 0 {
+			dice.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
+		}
+		if err := kills[n](context.WithoutCancel(ctx), h.stack, dice); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// killSender kills the supervisor of the server that posts the events of orders to the receiver.
+func (h *holding) killSender(ctx context.Context, s *stack, dice *rand.Rand) error {
+	sender, err := s.redis.ask(ctx, "GET", "events_"+h.sale+":to:"+receiverName+":lease")
+	if err != nil {
+		return err
+	}
+	for _, one := range s.servers {
+		if strings.HasSuffix(sender, " "+one.address) {
+			h.senders++
+			return one.killAndStart(ctx, dice)
+		}
+	}
+	return nil // the last one has died, and no other has the lease yet
 }
 
 // send sends the events of the provider until ctx ends.
@@ -228,78 +253,6 @@ func (b *holder) state() (string, error) {
 	var order struct{ State string }
 	err := b.Call("GET", "/orders/"+b.order, "", &order)
 	return order.State, err
-}
-
-// judge compares each order with what its buyer did.
-func (h *holding) judge(ctx context.Context) error {
-	due, err := h.refunds(ctx)
-	if err != nil {
-		return err
-	}
-	ends := map[string]int{}
-	var mu sync.Mutex
-	err = inParallel(len(h.holders), func(i int) error {
-		b := h.holders[i]
-		var state string
-		err := h.insist(ctx, "look", func() (err error) {
-			state, err = b.state()
-			return err
-		})
-		defer b.HangUp()
-		end, right := i%20, "paid"
-		switch {
-		case end < abandons || end >= paysLate && end < givesBack:
-			right = "released"
-			if err == nil && end < abandons && state != "released" { // it is soon
-				err = testkit.Await(ctx, "release of "+b.order, holderMax, func() bool {
-					state, err = b.state()
-					return err == nil && state == "released"
-				})
-			}
-		case end == paysLate-1:
-			right = "refund_due" // its buyer has another order
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		ends[state]++
-		if state != right {
-			h.breaks("order %s is %s, not %s", b.order, state, right)
-		}
-		if times := due[b.order]; (times > 0) != (state == "refund_due") || times > 1 {
-			h.breaks("order %s is %s, and %d payments of it are due to be given back", b.order, state, times)
-		}
-		return err
-	})
-	h.note("%d held orders: %v", len(h.holders), ends)
-	h.ordered(ends["paid"] + ends["refund_due"])
-	return err
-}
-
-// refunds is how many payments of each order are due to be given back.
-func (h *holding) refunds(ctx context.Context) (due map[string]int, err error) {
-	root, err := h.root(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer root.HangUp()
-	due = map[string]int{}
-	for after := ""; ; {
-		var text json.RawMessage
-		if err := root.Call("GET", "/admin/refunds?state=due&after="+after, "", &text); err != nil {
-			return nil, err
-		}
-		var page []struct {
-			Payment string `json:"payment_id"`
-			Order   string `json:"order_id"`
-		}
-		if err := json.Unmarshal(text, &page); err != nil || len(page) == 0 {
-			return due, err
-		}
-		for _, one := range page {
-			due[one.Order]++
-		}
-		after = page[len(page)-1].Payment
-	}
 }
 
 // holdsOverdue freezes the workers while the hold of an order ends. The user of that hold has no order: the

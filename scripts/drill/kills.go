@@ -70,9 +70,13 @@ func killWorker(ctx context.Context, s *stack, dice *rand.Rand) error {
 }
 
 func serverKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
-	s.servers[0].kill()
+	return s.servers[0].killAndStart(ctx, dice)
+}
+
+func (s *server) killAndStart(ctx context.Context, dice *rand.Rand) error {
+	s.kill()
 	background.Pause(ctx, restartDelay+moment(dice, 300*time.Millisecond))
-	return s.servers[0].start()
+	return s.start()
 }
 
 func killRedis(ctx context.Context, s *stack, dice *rand.Rand) error {

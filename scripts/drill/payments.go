@@ -2,15 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"flashsale/internal/background"
@@ -133,29 +127,4 @@ func webhookGone(ctx context.Context, s *stack, _ *rand.Rand) error {
 	}
 	defer root.HangUp()
 	return root.Call("POST", "/admin/webhooks/"+receiverName+"/on", "", nil)
-}
-
-const receiverName = "drill"
-
-// receiver takes webhooks.
-type receiver struct {
-	*httptest.Server
-	gone atomic.Bool // it answers 410
-}
-
-// startReceiver starts a receiver of webhooks and returns the file of -webhooks.
-func (s *stack) startReceiver() (file string, err error) {
-	s.receiver = &receiver{}
-	s.receiver.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if s.receiver.gone.Load() {
-			w.WriteHeader(http.StatusGone)
-		}
-	}))
-	file = filepath.Join(s.folder, "webhooks.csv")
-	text := fmt.Sprintf("name,url,secrets,events\n%s,%s,%s,\n", receiverName, s.receiver.URL, paymentSecret)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		s.receiver.Close()
-		return "", errors.Join(errors.New("cannot write the webhooks of the drill"), err)
-	}
-	return file, nil
 }

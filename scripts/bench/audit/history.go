@@ -12,23 +12,33 @@ func (ev *Evidence) WriteStock(h *history.Writer, began int64) {
 	}
 }
 
-// WriteOrders writes what each user of the load has in the end, as of some time since began.
+// WriteOrders writes what each user of the load has in the end, and what became of its held orders, as of
+// some time since began.
 func (ev *Evidence) WriteOrders(h *history.Writer, began int64) {
 	e := history.Event{Call: history.Read, Began: began, Ended: h.Now(), Outcome: history.Done}
-	for _, o := range ev.orders {
-		if _, earlier := ev.before[o.ID]; earlier {
-			continue
-		}
-		e.User, e.ID, e.Pieces = o.UserID, o.ID, history.Pieces{}
+	write := func(o Order, state string) {
+		e.User, e.ID, e.State, e.Pieces = o.UserID, o.ID, state, history.Pieces{}
 		for _, it := range o.Items {
 			e.Pieces[it.FoodID] += it.Count
 		}
 		h.Write(e)
 	}
+	for _, o := range ev.orders {
+		state := ""
+		if ev.held.paidIDs[o.ID] {
+			state = history.Paid
+		}
+		if _, earlier := ev.before[o.ID]; !earlier {
+			write(o, state)
+		}
+	}
+	for _, o := range ev.held.released {
+		write(o.Order, o.State)
+	}
 	bought := ev.Bought()
 	for _, try := range ev.Attempts {
 		if !bought[try.UserID] {
-			e.User, e.ID, e.Pieces = try.UserID, "", nil
+			e.User, e.ID, e.State, e.Pieces = try.UserID, "", "", nil
 			h.Write(e)
 		}
 	}

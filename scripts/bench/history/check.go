@@ -110,7 +110,10 @@ func until(end int64, events []*Event) (beginning []*Event) {
 	for _, e := range events {
 		if e.Ended > end && e.Began <= end {
 			open := *e
-			open.Outcome, open.ID = Unknown, ""
+			open.Outcome = Unknown
+			if e.Call == Order {
+				open.ID = ""
+			}
 			e = &open
 		}
 		if e.Began <= end {
@@ -171,5 +174,6 @@ func (e Event) String() string {
 	note("key ", e.Key, e.Key != "")
 	note("-> ", e.Outcome, true)
 	note("", e.ID, e.ID != "")
+	note("", e.State, e.State != "")
 	return strings.Join(words, " ")
 }

@@ -16,7 +16,9 @@ import (
 // The calls of a history.
 const (
 	Order   = "order"   // POST /orders
-	Read    = "read"    // the user's own order, by GET /orders or in the list of all orders
+	Read    = "read"    // the user's own order, by GET /orders, GET /orders/:id or in the list of all orders
+	Cancel  = "cancel"  // DELETE /orders/:id
+	Pay     = "pay"     // the provider of payments tells that an order was paid
 	Restock = "restock" // root adds pieces
 	Stock   = "stock"   // pieces left before the first and after the last call, when nothing changes
 )
@@ -31,6 +33,17 @@ const (
 const (
 	HasOrder   = "ORDER_OUT_OF_LIMIT"
 	OutOfStock = "FOOD_OUT_OF_STOCK"
+	NoOrder    = "ORDER_NOT_FOUND"
+	IsPaid     = "ORDER_PAID"
+)
+
+// The states of an order in a read. An order that is final is read without one.
+const (
+	Held      = "held"
+	Paying    = "paying"
+	Paid      = "paid"
+	Released  = "released"
+	RefundDue = "refund_due"
 )
 
 // Pieces are the pieces of each food.
@@ -49,7 +62,28 @@ type Event struct {
 	Began   int64  `json:"began"`           // nanoseconds since the history began, by a monotonic clock
 	Ended   int64  `json:"ended"`
 	Outcome string `json:"outcome"`
-	ID      string `json:"id,omitempty"` // of the order; "" in a read: the user has none
+	ID      string `json:"id,omitempty"`    // of the order; "" in a read: the user has none
+	State   string `json:"state,omitempty"` // of the order that was read
+	Hold    int64  `json:"hold,omitempty"`  // nanoseconds that a new order is held, 0: it is final
+}
+
+// Listed is an order as the server shows it.
+type Listed struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+	Items []struct {
+		Food  int64 `json:"food_id"`
+		Count int64 `json:"count"`
+	} `json:"items"`
+}
+
+// Shows is the event of a read that shows this order.
+func (e Event) Shows(o Listed) Event {
+	e.ID, e.State, e.Pieces = o.ID, o.State, Pieces{}
+	for _, it := range o.Items {
+		e.Pieces[it.Food] += it.Count
+	}
+	return e
 }
 
 // Writer writes a history, one line of JSON for each event. It may be used by many goroutines.

@@ -21,6 +21,7 @@ type witness struct {
 	history *history.Writer
 	client  *client
 	style   Style
+	hold    time.Duration
 	number  int // of the client in the history; the buyer's is one less
 	dice    *rand.Rand
 	last    *atomic.Pointer[purchase] // of any buyer
@@ -50,9 +51,11 @@ func (l *Load) newWitness() *witness {
 	if l.opt.History == nil {
 		return nil
 	}
-	number := int(l.clients.Add(2))
+	number, style := int(l.clients.Add(2)), l.opt.Style
+	style.TokenInQuery = false // its paths have a query
 	return &witness{history: l.opt.History, client: newClient(l.opt.Servers, l.opt.TLS, l.opt.Timeout),
-		style: l.opt.Style, number: number, dice: rand.New(rand.NewPCG(l.opt.Seed, uint64(number))), last: &l.last}
+		style: style, hold: l.opt.Hold, number: number,
+		dice: rand.New(rand.NewPCG(l.opt.Seed, uint64(number))), last: &l.last}
 }
 
 func (w *witness) close() {
@@ -93,15 +96,18 @@ func (w *witness) orderOwn() (id string) {
 }
 
 func (w *witness) order(cart string, e history.Event) (id string) {
-	e.Call, e.User, e.Client = history.Order, w.user, w.number
+	e.Call, e.User, e.Client, e.Hold = history.Order, w.user, w.number, int64(w.hold)
 	rep, _, _ := w.send("POST", "/orders", e.Key, jsonBody(replyTexts{CartID: cart}), e)
 	return texts(rep.body).OrderID
 }
 
 // look reads the user's own order.
 func (w *witness) look() {
-	e := history.Event{Call: history.Read, User: w.user, Client: w.number}
-	_, _, _ = w.send("GET", "/orders", "", nil, e)
+	e, path := history.Event{Call: history.Read, User: w.user, Client: w.number}, "/orders"
+	if w.hold > 0 {
+		path += "?details=1"
+	}
+	_, _, _ = w.send("GET", path, "", nil, e)
 }
 
 // send sends a request to a random server.
@@ -137,13 +143,7 @@ func (w *witness) trace(c *client, server int, request []byte, e history.Event) 
 
 // writeRead writes an event for each order that a user has, or one for no order.
 func (w *witness) writeRead(e history.Event, body []byte) {
-	var orders []struct {
-		ID    string `json:"id"`
-		Items []struct {
-			Food  int64 `json:"food_id"`
-			Count int64 `json:"count"`
-		} `json:"items"`
-	}
+	var orders []history.Listed
 	if json.Unmarshal(body, &orders) != nil {
 		return
 	}
@@ -152,11 +152,7 @@ func (w *witness) writeRead(e history.Event, body []byte) {
 		w.history.Write(e)
 	}
 	for _, o := range orders {
-		e.ID, e.Pieces = o.ID, history.Pieces{}
-		for _, it := range o.Items {
-			e.Pieces[it.Food] += it.Count
-		}
-		w.history.Write(e)
+		w.history.Write(e.Shows(o))
 	}
 }
 
@@ -167,7 +163,7 @@ func (b *buyer) send(s Step, server int) (reply, bool, error) {
 	}
 	p := &b.witness.purchase
 	return b.witness.trace(b.client, server, b.request, history.Event{Call: history.Order, User: p.user,
-		Client: b.witness.number - 1, Key: p.key, Pieces: p.pieces})
+		Client: b.witness.number - 1, Key: p.key, Pieces: p.pieces, Hold: int64(b.witness.hold)})
 }
 
 // restock lets root add a piece to a random food again and again, until the caller calls end.

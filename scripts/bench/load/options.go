@@ -52,6 +52,7 @@ type Options struct {
 	Retry       bool
 	Validation  *Validation     // nil = no comparison
 	History     *history.Writer // nil = none; else the buyers also look at their orders and order again
+	Hold        time.Duration   // of the sale, for the history; 0 = orders are final
 	Root        catalog.User    // adds pieces while a history is written
 	Restock     time.Duration   // between two restocks by root; 0 = none
 }

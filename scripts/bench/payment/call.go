@@ -2,6 +2,7 @@ package payment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"flashsale/internal/background"
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -32,6 +34,7 @@ type caller struct {
 	scheme  string
 	http    *http.Client
 	key     *webhooks.Webhook // nil: there are no events
+	history *history.Writer   // nil: none
 }
 
 func newCaller(servers []string, encrypt *tls.Config, timeout time.Duration) *caller {
@@ -50,6 +53,7 @@ type call struct {
 	token        string // of the user
 	event        string // the id of the event
 	body         any
+	told         history.Event // what a history has of it, without the answer; the zero value is nothing
 }
 
 // ask sends a call to random servers until one answers it with less than 500, and not 429. into gets the
@@ -71,6 +75,11 @@ func (c *caller) ask(ctx context.Context, one call, into any) (status int, err e
 }
 
 func (c *caller) send(ctx context.Context, one *call, body []byte, into any) (status int, err error) {
+	var text []byte
+	if c.history != nil && one.told.Call != "" {
+		began := c.history.Now()
+		defer func() { c.write(one.told, began, status, err, text) }()
+	}
 	server := c.servers[rand.IntN(len(c.servers))]
 	request, err := http.NewRequestWithContext(ctx, one.method, c.scheme+server+one.path, bytes.NewReader(body))
 	if err != nil {
@@ -78,6 +87,9 @@ func (c *caller) send(ctx context.Context, one *call, body []byte, into any) (st
 	}
 	if one.token != "" {
 		request.Header.Set("Access-Token", one.token)
+	}
+	if one.told.Key != "" {
+		request.Header.Set("Idempotency-Key", one.told.Key)
 	}
 	if one.event != "" {
 		if err := c.sign(request.Header, one.event, body); err != nil {
@@ -89,11 +101,30 @@ func (c *caller) send(ctx context.Context, one *call, body []byte, into any) (st
 		return 0, err
 	}
 	defer reply.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(reply.Body, replyMax))
+	text, err = io.ReadAll(io.LimitReader(reply.Body, replyMax))
 	if err == nil && reply.StatusCode == http.StatusOK && into != nil {
 		err = json.Unmarshal(text, into)
 	}
 	return reply.StatusCode, err
+}
+
+// write writes a call with its answer.
+func (c *caller) write(e history.Event, began int64, status int, err error, text []byte) {
+	e.Began, e.Ended, e.Outcome = began, c.history.Now(), history.Unknown
+	if err == nil && status < http.StatusInternalServerError {
+		var reply struct {
+			Code string
+			history.Listed
+		}
+		_ = json.Unmarshal(text, &reply) // some replies have no body
+		switch e.Outcome = cmp.Or(reply.Code, history.Done); {
+		case e.Call == history.Order:
+			e.ID = reply.ID
+		case e.Call == history.Read && e.Outcome == history.Done:
+			e = e.Shows(reply.Listed)
+		}
+	}
+	c.history.Write(e)
 }
 
 // sign signs an event by Standard Webhooks.
@@ -110,8 +141,8 @@ func (c *caller) sign(h http.Header, id string, body []byte) error {
 }
 
 // tell sends an event.
-func (c *caller) tell(ctx context.Context, id string, body any) (status int, err error) {
-	return c.ask(ctx, call{method: "POST", path: "/payments/events", event: id, body: body}, nil)
+func (c *caller) tell(ctx context.Context, id string, body any, told history.Event) (status int, err error) {
+	return c.ask(ctx, call{method: "POST", path: "/payments/events", event: id, body: body, told: told}, nil)
 }
 
 // login returns a token of a user.

@@ -12,6 +12,7 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -23,6 +24,8 @@ type Options struct {
 
 	LateWait time.Duration // the longest hold whose end is awaited
 	Secret   string        // signs the events
+
+	History *history.Writer // of the load; nil: none
 }
 
 // Register adds the flags.

@@ -13,8 +13,8 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"flashsale/internal/background"
 	"flashsale/internal/catalog"
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -45,28 +45,36 @@ type Payer struct {
 	events, doubled atomic.Int64
 }
 
-// Open makes a Payer for a sale, nil if no order shall be ended. It refuses, as an ErrUsage, a sale without
-// holds, one whose holds are too long for -late, and a server that does not take events with this secret.
+// Open makes a Payer for a sale, nil if no order shall be ended and no history tells of holds. It refuses,
+// as an ErrUsage, a sale without holds, one whose holds are too long for -late, a server that does not take
+// events with this secret, and for a history a sale with held orders.
 func Open(ctx context.Context, opt Options, servers []string, encrypt *tls.Config, timeout time.Duration,
 	seed uint64) (*Payer, error) {
-	if !opt.On() {
+	if !opt.On() && opt.History == nil {
 		return nil, nil
 	}
 	p := &Payer{caller: newCaller(servers, encrypt, timeout), opt: opt, seed: seed}
+	p.history = opt.History
 	var of struct {
 		HoldSeconds int64 `json:"hold_seconds"`
+		PiecesHeld  int64 `json:"pieces_held"`
 	}
 	if _, err := p.ask(ctx, call{method: "GET", path: "/sale"}, &of); err != nil {
 		return nil, unreachable("/sale", err)
 	}
 	p.hold = time.Duration(of.HoldSeconds) * time.Second
 	switch {
+	case p.hold == 0 && !opt.On():
+		return nil, nil
 	case p.hold == 0:
 		return nil, fmt.Errorf("%w: the sale holds no orders: -cancel, -pay and -late need a server with -hold",
 			sale.ErrUsage)
 	case opt.Late > 0 && p.hold > opt.LateWait:
 		return nil, fmt.Errorf("%w: the sale holds orders for %v, and -late waits for the end of %v at most; "+
 			"start the server with a shorter -hold, or give -late-wait", sale.ErrUsage, p.hold, opt.LateWait)
+	case opt.History != nil && of.PiecesHeld > 0:
+		return nil, fmt.Errorf("%w: %d pieces are held, and -history cannot tell when they come back; begin when "+
+			"their holds have ended", sale.ErrUsage, of.PiecesHeld)
 	}
 	if !opt.pays() {
 		return p, nil
@@ -78,9 +86,17 @@ func Open(ctx context.Context, opt Options, servers []string, encrypt *tls.Confi
 	return p, p.greet(ctx)
 }
 
+// Hold is how long the sale holds orders, 0 if the Payer is nil.
+func (p *Payer) Hold() time.Duration {
+	if p == nil {
+		return 0
+	}
+	return p.hold
+}
+
 // greet sends an event that tells of no payment.
 func (p *Payer) greet(ctx context.Context) error {
-	status, err := p.tell(ctx, p.name("hello"), map[string]string{"type": "bench.hello"})
+	status, err := p.tell(ctx, p.name("hello"), map[string]string{"type": "bench.hello"}, history.Event{})
 	switch {
 	case err != nil:
 		return unreachable("/payments/events", err)
@@ -102,6 +118,7 @@ func (p *Payer) name(what string) string {
 type order struct {
 	*sale.Ending
 	user catalog.User
+	food int64 // one that was ordered
 }
 
 // End ends the orders of a load that began at that time. Late payments come last: each waits until its order
@@ -143,7 +160,7 @@ func (p *Payer) choose(s *sale.Sale, attempts []sale.Attempt) ([]sale.Ending, ma
 			continue
 		}
 		endings = append(endings, sale.Ending{OrderID: try.OrderID, UserID: try.UserID})
-		o := order{&endings[len(endings)-1], users[try.UserID]}
+		o := order{&endings[len(endings)-1], users[try.UserID], try.Foods[0]}
 		for _, id := range try.Foods[:try.Adds] {
 			food, _ := s.Food(id)
 			o.Amount += food.Price
@@ -186,77 +203,4 @@ func inParallel(ctx context.Context, orders []order, do func(context.Context, or
 		})
 	}
 	working.Wait()
-}
-
-func (o order) fail(what string, status int, err error) {
-	o.End, o.Problem = sale.Failed, fmt.Sprintf("%s was answered %d", what, status)
-	if err != nil {
-		o.Problem = fmt.Sprintf("%s failed: %v", what, err)
-	}
-}
-
-// giveBack gives an order back. 404: its hold has ended before, or this is the second try of a call that was
-// carried out.
-func (p *Payer) giveBack(ctx context.Context, o order) {
-	token, err := p.login(ctx, o.user.Name, o.user.Password)
-	status := 0
-	if err == nil {
-		status, err = p.ask(ctx, call{method: "DELETE", path: "/orders/" + o.OrderID, token: token}, nil)
-	}
-	if err != nil || status != http.StatusNoContent && status != http.StatusNotFound {
-		o.fail("DELETE", status, err)
-		return
-	}
-	o.End = sale.GivenBack
-}
-
-// pay tells the server that an order was paid, some of them twice.
-func (p *Payer) pay(ctx context.Context, o order) {
-	id := p.name(strconv.FormatUint(uint64(o.UserID), 10))
-	o.Payment = id
-	body := map[string]any{"type": "payment.succeeded",
-		"data": map[string]any{"payment_id": id, "order_id": o.OrderID, "amount": o.Amount}}
-	times := 1
-	if rand.New(rand.NewPCG(p.seed, uint64(o.UserID))).Float64() < twice {
-		times = 2
-		p.doubled.Add(1)
-	}
-	for range times {
-		status, err := p.tell(ctx, id, body)
-		if err != nil || status/100 != 2 {
-			o.fail("the event of its payment", status, err)
-			return
-		}
-		p.events.Add(1)
-	}
-	o.End = sale.Paid
-}
-
-// payLate pays an order as soon as it is released.
-func (p *Payer) payLate(ctx context.Context, o order) {
-	token, err := p.login(ctx, o.user.Name, o.user.Password)
-	if err != nil {
-		o.fail("the login", 0, err)
-		return
-	}
-	for deadline := time.Now().Add(p.hold + releaseMax); ; {
-		var is struct{ State string }
-		status, err := p.ask(ctx, call{method: "GET", path: "/orders/" + o.OrderID, token: token}, &is)
-		switch {
-		case err != nil || status != http.StatusOK:
-			o.fail("GET", status, err)
-			return
-		case is.State == "released":
-			if p.pay(ctx, o); o.End == sale.Paid {
-				o.End = sale.PaidLate
-			}
-			return
-		case time.Now().After(deadline):
-			o.End, o.Problem = sale.Failed, "its hold has ended, and it is "+is.State
-			return
-		}
-		if !background.Pause(ctx, releaseLook) {
-			return
-		}
-	}
 }
