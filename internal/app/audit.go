@@ -13,7 +13,6 @@ import (
 	"flashsale/internal/config"
 	"flashsale/internal/rooms/ledger"
 	"flashsale/internal/rooms/threads"
-	"flashsale/redisx"
 )
 
 // The exit codes of flashsale audit.
@@ -65,7 +64,7 @@ func (p *program) audit(ctx context.Context, args []string) (results []*ledger.A
 	}
 	defer database.Close()
 	err = withStore(ctx, cfg, func(store *store) error {
-		orders, err := compare(ctx, cfg, database, store)
+		orders, err := p.compare(ctx, cfg, database, store)
 		results = append(results, orders)
 		if err == nil && cfg.Chat {
 			var messages *ledger.Audit
@@ -77,19 +76,22 @@ func (p *program) audit(ctx context.Context, args []string) (results []*ledger.A
 	return results, err
 }
 
-func compare(
+// compare compares the orders. The sale in Redis tells whether it holds them, whatever the flags.
+func (p *program) compare(
 	ctx context.Context, cfg *config.Config, database *ledger.Database, store *store,
 ) (*ledger.Audit, error) {
-	c, err := loadCatalogue(ctx, cfg)
+	command := saleCommand{program: p, cfg: &config.SaleCommand{Config: cfg}, store: store}
+	marker, err := command.marker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sale, err := redisx.Find(ctx, store.redis, firstStock(c).Catalog, cfg.Sale)
+	sale, loaded, leave, err := command.running(ctx, marker)
 	if err != nil {
-		return nil, refusedSale(err, store)
+		return nil, err
 	}
+	defer leave()
 	return ledger.Compare(ctx, ledger.AuditConfig{
-		Database: database, Redis: store.redis, Sale: sale, Prices: prices(c),
+		Database: database, Redis: store.redis, Sale: sale, Prices: prices(loaded),
 	})
 }
 

@@ -105,4 +105,25 @@ func testLedgerAudit(t *testing.T, b *books) {
 	}
 }
 
+// The audit knows from Redis that the sale holds its orders, and compares their states.
+func testHeldLedgerAudit(t *testing.T, b *books) {
+	testkit.Need(t, "redis-server")
+	s := setup{env: b.env(), args: []string{"-workers", "1", "-hold", "1h"}}.serve(t)
+	for user := 2; user < 5; user++ {
+		_, err := s.client(t).Buy(user, item(user, 1))
+		testkit.Must(t, err)
+	}
+	b.await(t, s.orders(t))
+	s.End(t)
+	if code, output := runAudit(t, b, "-data", s.Data); code != 0 {
+		t.Errorf("audit of held orders: exit code %d\n%s", code, output)
+	}
+	_, err := b.Exec("UPDATE order_states SET state = 'paid' WHERE order_id LIKE '%-3'")
+	testkit.Must(t, err)
+	want := "different: order " + s.Sale(t) + "-3 is held after 1 events; in the database paid after 1\n"
+	if code, output := runAudit(t, b, "-data", s.Data); code != 1 || !strings.Contains(output, want) {
+		t.Errorf("audit with another state: exit code %d, want 1 and %s\n%s", code, want, output)
+	}
+}
+
 func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", launch.ClosedPort(t)) }

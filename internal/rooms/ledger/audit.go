@@ -18,8 +18,8 @@ const examplesMax = 10
 // AuditConfig is what a comparison needs.
 type AuditConfig struct {
 	Database *Database
-	Redis    redisx.Config
-	Sale     string
+	Redis    redisx.Config // with the hold of the sale
+	Sale     *redisx.Sale
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
@@ -81,14 +81,10 @@ func (a *Audit) count(counter *int, n int64, format string, args ...any) {
 // order that is in Redis and not in the stream was committed before the database is read. An order that only
 // the database has is looked up in Redis again.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	sale, leave, err := redisx.Connect(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	book := book{sale: cfg.Sale, prices: cfg.Prices}
+	sale := cfg.Sale.ID()
+	book := book{sale: sale, prices: cfg.Prices}
 	placed := map[string]entry{}
-	err = book.scan(ctx, cfg.Redis, sale, func(entries []entry) error {
+	err := book.scan(ctx, cfg.Redis, cfg.Sale, func(entries []entry) error {
 		for _, e := range entries {
 			placed[e.id] = e
 		}
@@ -98,13 +94,13 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		return nil, err
 	}
 	onTheWay := map[uint32]bool{}
-	err = orderstream.Users(ctx, cfg.Redis, cfg.Sale, func(user uint32) { onTheWay[user] = true })
+	err = orderstream.Users(ctx, cfg.Redis, sale, func(user uint32) { onTheWay[user] = true })
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the stream of orders: %w", err)
 	}
-	a := &Audit{Title: "sale " + cfg.Sale, What: "orders", InRedis: len(placed)}
-	c := comparison{a, book, cfg.Redis, sale, placed, onTheWay}
-	err = cfg.Database.read(ctx, cfg.Sale, cfg.Redis.Hold > 0, func(row entry) error {
+	a := &Audit{Title: "sale " + sale, What: "orders", InRedis: len(placed)}
+	c := comparison{a, book, cfg.Redis, cfg.Sale, placed, onTheWay}
+	err = cfg.Database.read(ctx, sale, cfg.Redis.Hold > 0, func(row entry) error {
 		a.Rows++
 		return c.compare(ctx, row)
 	})
@@ -115,7 +111,7 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	for _, order := range placed {
 		missing[order.id] = true
 	}
-	err = cfg.Database.orphans(ctx, cfg.Sale, func(id string) {
+	err = cfg.Database.orphans(ctx, sale, func(id string) {
 		if !missing[id] { // the order that is missing is what counts
 			a.found(&a.Extra, "extra: items of order %s, which is not there", id)
 		}

@@ -20,7 +20,7 @@ func (s *shop) audit(t *testing.T) *Audit {
 
 func (s *shop) auditConfig(t *testing.T) AuditConfig {
 	t.Helper()
-	return AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices}
+	return AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.Sale.Sale, Prices: prices}
 }
 
 func (s *shop) execute(t *testing.T, statement string) {
