@@ -64,7 +64,7 @@ func (s *supervisor) keepPayments(context.Context) (part, error) {
 func (s *supervisor) showRefunds(scrape *ops.Scrape, orders *held.Orders) {
 	sales := []string{s.serving().Sale}
 	if marker, err := s.follower.Marker(); err == nil {
-		sales = append(sales, marker.Previous[:min(len(marker.Previous), handlers.RefundSalesMax-1)]...)
+		sales = refundSales(marker)
 	}
 	due, age := 0, 0.0
 	for _, sale := range sales {
@@ -80,6 +80,12 @@ func (s *supervisor) showRefunds(scrape *ops.Scrape, orders *held.Orders) {
 	}
 	scrape.Set(figures.RefundsDue, float64(due))
 	scrape.Set(figures.RefundsDueFor, age)
+}
+
+// refundSales are the sales whose refunds are listed.
+func refundSales(marker *redisx.Marker) []string {
+	sales := append([]string{marker.Sale}, marker.Previous...)
+	return sales[:min(len(sales), handlers.RefundSalesMax)]
 }
 
 // servePayments opens payments for held orders and takes the provider's events.

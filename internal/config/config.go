@@ -41,7 +41,8 @@ type Config struct {
 }
 
 const usage = `flashsale opens a sale over HTTP.
-flashsale audit, with the same flags, compares the orders and messages in Redis with the database of -ledger.
+flashsale audit, with the same flags, compares the orders and messages in Redis with the database of -ledger,
+and the stock with the orders.
 flashsale account list|reset|close, with the same flags, looks after registered users (flashsale account -h).
 flashsale operator add|passwd|totp|remove|list keeps the list of the people who run the sale.
 flashsale sale status|open|pause|close|restock|log|orders|events|sums|export|new, with the same flags, runs

@@ -120,6 +120,7 @@ func TestMariaDB(t *testing.T) {
 		{"workers", testLedgerWrites},
 		{"supervisor", testLedgerSupervisorKilled},
 		{"audit", testLedgerAudit},
+		{"held", testHeldLedgerAudit},
 		{"refused", testBadLedgerIsRefused},
 		{"catalogue", testSaleFromMariaDB},
 	} {

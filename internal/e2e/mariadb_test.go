@@ -71,6 +71,8 @@ func testLedgerAudit(t *testing.T, b *books) {
 		"\n  orders in Redis               10\n  orders in the database        10\n" +
 		"  on the way                     0\n  missing                        0\n" +
 		"  extra                          0\n  different                      0\n" +
+		"pieces of all foods: 100000 initial + 0 restocked = 99990 left + 10 sold\n" +
+		"  foods that do not add up: 0 of 100\n" +
 		"for the next sale: flashsale sale close, flashsale sale export -o FILE, flashsale sale new\n"
 	if code, output := runAudit(t, b, "-data", s.Data); code != 0 || output != want {
 		t.Errorf("audit of a running server: exit code %d\n%swant 0\n%s", code, output, want)
@@ -102,6 +104,29 @@ func testLedgerAudit(t *testing.T, b *books) {
 	}
 	if code, output := runAudit(t, b, "-h"); code != 0 || !strings.Contains(output, "-ledger dsn") {
 		t.Errorf("audit -h: exit code %d\n%s", code, output)
+	}
+}
+
+// The audit knows from Redis that the sale holds its orders, and compares their states.
+func testHeldLedgerAudit(t *testing.T, b *books) {
+	testkit.Need(t, "redis-server")
+	s := setup{env: b.env(), args: []string{"-workers", "1", "-hold", "1h"}}.serve(t)
+	for user := 2; user < 5; user++ {
+		_, err := s.client(t).Buy(user, item(user, 1))
+		testkit.Must(t, err)
+	}
+	b.await(t, s.orders(t))
+	s.End(t)
+	sums := "\npieces of all foods: 100000 initial + 0 restocked = 99997 left + 3 held + 0 paid\n" +
+		"  foods that do not add up: 0 of 100\nrefunds due: 0, 0\nfor the next sale: "
+	if code, output := runAudit(t, b, "-data", s.Data); code != 0 || !strings.Contains(output, sums) {
+		t.Errorf("audit of held orders: exit code %d\n%s", code, output)
+	}
+	_, err := b.Exec("UPDATE order_states SET state = 'paid' WHERE order_id LIKE '%-3'")
+	testkit.Must(t, err)
+	want := "different: order " + s.Sale(t) + "-3 is held after 1 events; in the database paid after 1\n"
+	if code, output := runAudit(t, b, "-data", s.Data); code != 1 || !strings.Contains(output, want) {
+		t.Errorf("audit with another state: exit code %d, want 1 and %s\n%s", code, want, output)
 	}
 }
 

@@ -18,30 +18,34 @@ const examplesMax = 10
 // AuditConfig is what a comparison needs.
 type AuditConfig struct {
 	Database *Database
-	Redis    redisx.Config
-	Sale     string
+	Redis    redisx.Config // with the hold of the sale
+	Sale     *redisx.Sale
 	Prices   []int64 // of food 1, 2, 3, ...
+	Stock    []int64 // pieces of food 1, 2, 3, ... at the start
 }
 
 // Audit is the outcome of a comparison of all orders of a sale, or of all messages, in Redis with the
 // database. The sale may go on meanwhile.
 type Audit struct {
 	Title     string
-	What      string   // orders or messages
-	InRedis   int      // in Redis
-	Rows      int      // in the database
-	OnTheWay  int      // Redis has it, and knows that the database has not: no difference
-	Missing   int      // the database should have it
-	Extra     int      // in the database only
-	Different int      // in both, and not the same
-	Examples  []string // the first differences
+	What      string    // orders or messages
+	InRedis   int       // in Redis
+	Rows      int       // in the database
+	OnTheWay  int       // Redis has it, and knows that the database has not: no difference
+	Missing   int       // the database should have it
+	Extra     int       // in the database only
+	Different int       // in both, and not the same
+	Examples  []string  // the first differences
+	Equation  *Equation // of the stock; nil for messages
 
 	more int // further ones
 }
 
 // Equal reports whether everything is in the database, or on its way there, as it is in Redis, and nothing
-// else is.
-func (a *Audit) Equal() bool { return a.Missing+a.Extra+a.Different == 0 }
+// else is; and whether all pieces are there.
+func (a *Audit) Equal() bool {
+	return a.Missing+a.Extra+a.Different == 0 && (a.Equation == nil || len(a.Equation.Wrong) == 0)
+}
 
 // Print writes the audit for people.
 func (a *Audit) Print(out io.Writer) {
@@ -61,6 +65,9 @@ func (a *Audit) Print(out io.Writer) {
 	if a.more > 0 {
 		fmt.Fprintf(out, "   and %d more\n", a.more)
 	}
+	if a.Equation != nil {
+		a.Equation.Print(out)
+	}
 }
 
 func (a *Audit) found(counter *int, format string, args ...any) { a.count(counter, 1, format, args...) }
@@ -79,16 +86,16 @@ func (a *Audit) count(counter *int, n int64, format string, args ...any) {
 //
 // It is right even while orders are placed, because it reads Redis, then the stream, then the database. An
 // order that is in Redis and not in the stream was committed before the database is read. An order that only
-// the database has is looked up in Redis again.
+// the database has is looked up in Redis again. A counter compares the orders with the stock.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	sale, leave, err := redisx.Connect(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
+	sale := cfg.Sale.ID()
+	book := book{sale: sale, prices: cfg.Prices}
+	count, err := newCounter(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	book := book{sale: cfg.Sale, prices: cfg.Prices}
 	placed := map[string]entry{}
-	err = book.scan(ctx, cfg.Redis, sale, func(entries []entry) error {
+	err = book.scan(ctx, cfg.Redis, cfg.Sale, func(entries []entry) error {
 		for _, e := range entries {
 			placed[e.id] = e
 		}
@@ -97,14 +104,17 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
+	a := &Audit{Title: "sale " + sale, What: "orders", InRedis: len(placed)}
+	if a.Equation, err = count.end(ctx, placed); err != nil {
+		return nil, err
+	}
 	onTheWay := map[uint32]bool{}
-	err = orderstream.Users(ctx, cfg.Redis, cfg.Sale, func(user uint32) { onTheWay[user] = true })
+	err = orderstream.Users(ctx, cfg.Redis, sale, func(user uint32) { onTheWay[user] = true })
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the stream of orders: %w", err)
 	}
-	a := &Audit{Title: "sale " + cfg.Sale, What: "orders", InRedis: len(placed)}
-	c := comparison{a, book, cfg.Redis, sale, placed, onTheWay}
-	err = cfg.Database.read(ctx, cfg.Sale, cfg.Redis.Hold > 0, func(row entry) error {
+	c := comparison{a, book, cfg.Redis, cfg.Sale, placed, onTheWay}
+	err = cfg.Database.read(ctx, sale, cfg.Redis.Hold > 0, func(row entry) error {
 		a.Rows++
 		return c.compare(ctx, row)
 	})
@@ -115,7 +125,7 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	for _, order := range placed {
 		missing[order.id] = true
 	}
-	err = cfg.Database.orphans(ctx, cfg.Sale, func(id string) {
+	err = cfg.Database.orphans(ctx, sale, func(id string) {
 		if !missing[id] { // the order that is missing is what counts
 			a.found(&a.Extra, "extra: items of order %s, which is not there", id)
 		}

@@ -18,7 +18,7 @@ import (
 // durable makes MariaDB keep what it has committed, also when it is killed.
 const durable = "--innodb-flush-log-at-trx-commit=1"
 
-var prices = []int64{3, 10, 100}
+var prices, stock = []int64{3, 10, 100}, []int64{1e6, 1e6, 1e6}
 
 // shop is an open sale of three foods, and a database for its ledger.
 type shop struct {
@@ -48,8 +48,7 @@ func openSlices(t *testing.T, at pipeline.Config, slices int, server *launch.Mar
 
 func openSale(t *testing.T, redis redisx.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
-		1e6, 1e6}})
+	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: stock})
 	testkit.Must(t, err)
 	sale := saletest.Join(t, redis, opened.Sale, len(prices))
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
