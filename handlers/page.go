@@ -83,7 +83,7 @@ func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {
 
 // showIcon answers with the icon, under the name that browsers ask for by themselves.
 func (r pageCalls) showIcon(ctx *fasthttp.RequestCtx, _ Call) {
-	r.sendFile(ctx, r.site.File("icon.svg"))
+	r.sendFile(ctx, r.site.File(r.site.Icon))
 }
 
 // sendFile sends a file unless the client has it; nil gets a 404.
@@ -100,7 +100,8 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, file *web.File) {
 		header.Set(fasthttp.HeaderStrictTransportSecurity, strictTransport)
 	}
 	form := &file.Plain
-	if acceptsGzip(string(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))) {
+	accepted := string(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
+	if len(file.Zipped.Body) > 0 && acceptsGzip(accepted) {
 		form = &file.Zipped
 		header.Set(fasthttp.HeaderContentEncoding, "gzip")
 	}

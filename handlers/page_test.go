@@ -18,7 +18,7 @@ import (
 // withPage has the shop serve the page.
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
-	site, err := web.New([]byte("[]"))
+	site, err := web.New([]byte("[]"), web.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,52 @@ func testPage(t *testing.T, s *shop) {
 		if h := s.expect(t, 0, "POST", path, "{}", 405, notAllowed); h.Get("Allow") != "GET, HEAD, OPTIONS" {
 			t.Errorf("POST %s: Allow %q", path, h.Get("Allow"))
 		}
+	}
+}
+
+// The page has the name and the logo of its shop, as text and under the headers of all its files.
+func TestPageHasBrand(t *testing.T) { onBoth(t, testPageHasBrand) }
+
+func testPageHasBrand(t *testing.T, s *shop) {
+	logo := &web.Logo{Type: "image/png", Body: []byte("\x89PNG"), Width: 320, Height: 106}
+	site, err := web.New([]byte("[]"), web.Brand{Name: `Tom's <b>"&$1`, Logo: logo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.join(Page(site, PushPlace{}))
+	_, page, _ := s.call(t, 0, "GET", "/", "")
+	const name = "Tom&#39;s &lt;b&gt;&#34;&amp;$1"
+	const places, image = 5, `<img src="/web/logo.png" alt="" width="320" height="106">`
+	for part, want := range map[string]int{name: places, "<title>" + name + "</title>": 1, ">flashsale<": 0,
+		image: places - 1, `class="shop-name" translate="no" hidden`: 0,
+		`<link rel="icon" href="/web/logo.png" type="image/png">`: 1, "/web/icon.svg": 0} {
+		if n := strings.Count(page, part); n != want {
+			t.Errorf("the page has %s %d times, want %d", part, n, want)
+		}
+	}
+	for _, path := range []string{"/web/logo.png", "/favicon.ico"} {
+		status, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "gzip")
+		tag := h.Get("Etag")
+		if status != 200 || body != string(logo.Body) || h.Get("Content-Type") != logo.Type || len(tag) != 34 ||
+			h.Get("Content-Encoding") != "" {
+			t.Errorf("GET %s: %d %v", path, status, h)
+		}
+		for _, line := range pageHeaders {
+			if got := h.Get(line[0]); got != line[1] {
+				t.Errorf("GET %s: %s %q, want %q", path, line[0], got, line[1])
+			}
+		}
+		for method, given := range map[string]string{"HEAD": "", "GET": tag} {
+			want := map[string]int{"HEAD": 200, "GET": 304}[method]
+			status, body, h := s.call(t, 0, method, path, "", "If-None-Match", given)
+			if status != want || body != "" || h.Get("Etag") != tag {
+				t.Errorf("%s %s: %d, %d bytes, %v", method, path, status, len(body), h)
+			}
+		}
+	}
+	if site, err = web.New([]byte("[]"), web.Brand{Name: "Tom"}); err != nil || site.Icon != "icon.svg" ||
+		!strings.Contains(string(site.File(web.Index).Plain.Body), ">Tom</span></p>") {
+		t.Errorf("a name without a logo: icon %s, %v", site.Icon, err)
 	}
 }
 
@@ -152,7 +198,7 @@ func TestPageOverTLS(t *testing.T) {
 // host that could add to the policy adds nothing.
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	site, err := web.New([]byte("[]"), web.Chat, web.Provider+`=a"b`)
+	site, err := web.New([]byte("[]"), web.Brand{}, web.Chat, web.Provider+`=a"b`)
 	if err != nil {
 		t.Fatal(err)
 	}

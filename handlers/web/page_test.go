@@ -55,7 +55,8 @@ func TestBenchOnPage(t *testing.T) {
 // A buyer fills a cart while the page counts down; the sale opens, and the buyer orders without a reload.
 func TestSaleOpensOnPage(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, 12, 50)
+	const name = `Tom & Huang's <i>Dumplings</i>`
+	s := newShop(t, 12, 50, branded(t, name)...)
 	root := open(t, s.Address, "live", timeZone("Europe/Berlin"))
 	root.logIn("root", rootPassword)
 	s.closesAlone(t, root)
@@ -70,6 +71,7 @@ func TestSaleOpensOnPage(t *testing.T) {
 	p.js(`window.time = Date.now; Date.now = () => time() + 3600000;`) // a machine with a clock that is wrong
 	p.untilText("headline", "Opens in")
 	p.untilText("countdown", "5")
+	p.named(name, ".brand")
 	p.shoot("countdown")
 	p.logIn("user7", "pass7")
 	p.click(`#foods li[data-food="3"] button[data-count="1"]`)
@@ -98,7 +100,11 @@ func TestSaleOpensOnPage(t *testing.T) {
 		t.Errorf("after the order the focus is on %q", focus)
 	}
 	p.untilText("buy-message", "Your order is placed")
+	p.named(name, "#receipt .shop-name")
 	p.shoot("receipt")
+	p.click("#receipt-done")
+	p.js(`location.hash = "#wall"`)
+	p.named(name, ".hero .shop-name")
 	c := s.client(t)
 	testkit.Must(t, c.LoginUser(7))
 	reply, err := c.Do("GET", "/orders?details=1", "")
@@ -111,6 +117,16 @@ func TestSaleOpensOnPage(t *testing.T) {
 	if len(list) != 1 || fmt.Sprint(list[0].Items) != "[{3 1} {5 1}]" || list[0].Placed.Before(opens) {
 		t.Errorf("the order is %s, the sale opened at %v", reply.Body, opens)
 	}
+}
+
+// named waits until the title has the name of the shop, and this element both that and the logo.
+func (p *tab) named(name, selector string) {
+	p.t.Helper()
+	p.until("the shop in "+selector, fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q), logo = e.querySelector("img");
+		return document.title.endsWith(" · " + %[2]q) && e.textContent.trim() === %[2]q &&
+			logo.checkVisibility() && logo.naturalWidth === 320 && Math.abs(logo.width - logo.height) < 1;
+		})()`, selector, name))
 }
 
 // closesAlone has root set the closing time of a sale that opens in the night in which the clocks go back,

@@ -117,7 +117,7 @@ func TestPhone(t *testing.T) {
 	const foods, requestsMax, bytesMax = 100, 20, 150_000
 	const shiftMax = 0.01 // below 0.1 a shift counts as good
 	const writesMax = 40  // to the document for an event: the few cards in sight
-	s := newShop(t, foods, 1000)
+	s := newShop(t, foods, 1000, branded(t, "Huang's Dumplings")...)
 	p := open(t, s.Address, "", asPhone()...)
 	p.until("foods", `seen.foods > 0`)
 	p.until("pictures and stock", `[...document.querySelectorAll("#foods li")].filter((e) =>
@@ -150,7 +150,7 @@ func TestPhone(t *testing.T) {
 // firstView tells what the loading has taken. The icon is asked for by the browser's own frame.
 const firstView = `
 	const files = ["resource", "navigation"].flatMap((type) => performance.getEntriesByType(type));
-	const own = files.filter((e) => !/\/images\/|icon|\/sale/.test(e.name));
+	const own = files.filter((e) => !/\/images\/|logo|icon|\/sale/.test(e.name));
 	return JSON.stringify({ ...seen, long: 0, requests: own.length, pictures:
 		files.filter((e) => e.name.includes("/images/")).length,
 		bytes: own.reduce((sum, e) => sum + e.encodedBodySize, 0) });`

@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -29,6 +30,14 @@ func newShop(t *testing.T, foods, stock int, args ...string) *shop {
 	s.start(t, "", append([]string{"-workers", "2", "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock)},
 		args...)...)
 	return s
+}
+
+// branded are the flags of a shop with a name and a logo.
+func branded(t *testing.T, name string) []string {
+	t.Helper()
+	logo, err := filepath.Abs("../../scripts/examples/catalogue/logo.png")
+	testkit.Must(t, err)
+	return []string{"-shop-name", name, "-shop-logo", logo}
 }
 
 // start starts the server on a data folder, "" for a new one. Servers of one Redis are of one sale.

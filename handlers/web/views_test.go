@@ -126,7 +126,8 @@ func TestViewsAreAccessible(t *testing.T) {
 	t.Parallel()
 	const foods, stock = 100, 50
 	port := launch.ClosedPort(t)
-	s := newShop(t, foods, stock, "-app-port", port)
+	s := newShop(t, foods, stock,
+		append(branded(t, "Huang's Dumplings & Noodle House"), "-app-port", port)...)
 	s.bench(t, 1000, foods, stock)
 	p := open(t, s.Address, "live")
 	p.js(axe)

@@ -33,6 +33,8 @@ var types = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".png":  "image/png",
+	".jpg":  "image/jpeg",
 	".json": "application/json",
 	".txt":  "text/plain; charset=utf-8",
 }
@@ -40,7 +42,7 @@ var types = map[string]string{
 // File is a file in its codings.
 type File struct {
 	Type          string // media type
-	Plain, Zipped Form
+	Plain, Zipped Form   // Zipped has no body where it is not smaller
 }
 
 // Form is a file in one coding, with its strong entity tag.
@@ -55,6 +57,8 @@ type Site struct {
 
 	// Scripts and Styles are the hashes of those that stand in the page itself, as its policy names them.
 	Scripts, Styles []string
+
+	Icon string // the name of the file that browsers show beside the title
 }
 
 // What a server may have, as the page learns it from an attribute of its document.
@@ -67,8 +71,8 @@ const (
 )
 
 // New reads the files that are embedded in the program. catalogue is the file catalogue.json, which tells
-// the page what is sold; has are some of Chat, Operators and so on.
-func New(catalogue []byte, has ...string) (*Site, error) {
+// the page what is sold; brand is whose shop it is; has are some of Chat, Operators and so on.
+func New(catalogue []byte, brand Brand, has ...string) (*Site, error) {
 	const folder = "page"
 	entries, err := embedded.ReadDir(folder)
 	if err != nil {
@@ -88,6 +92,7 @@ func New(catalogue []byte, has ...string) (*Site, error) {
 		on := fmt.Appendf(nil, `data-%s="%s"`, name, html.EscapeString(cmp.Or(value, "on")))
 		files[Index] = bytes.Replace(files[Index], off, on, 1)
 	}
+	icon := brand.put(files)
 	var scripts, styles []string
 	files[Index], styles = inline(files[Index], styleLink, "style", files)
 	files[Index], scripts = inline(files[Index], scriptLink, "script", files)
@@ -95,7 +100,7 @@ func New(catalogue []byte, has ...string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Scripts, s.Styles = scripts, styles
+	s.Scripts, s.Styles, s.Icon = scripts, styles, icon
 	return s, nil
 }
 
@@ -153,7 +158,11 @@ func newFile(name string, body []byte, zip *gzip.Writer) (*File, error) {
 	if err = errors.Join(err, zip.Close()); err != nil {
 		return nil, fmt.Errorf("cannot compress the file %s: %w", name, err)
 	}
-	return &File{Type: kind, Plain: newForm(body), Zipped: newForm(zipped.Bytes())}, nil
+	file := &File{Type: kind, Plain: newForm(body)}
+	if zipped.Len() < len(body) {
+		file.Zipped = newForm(zipped.Bytes())
+	}
+	return file, nil
 }
 
 // newForm tags a file by its content: a changed file, and each coding of it, has another tag.

@@ -17,7 +17,7 @@ import (
 func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := web.New([]byte("[]")); err != nil {
+	if _, err := web.New([]byte("[]"), web.Brand{}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 
 // Each file is there in both codings with a tag of its own, and every file that another one names exists.
 func TestSite(t *testing.T) {
-	site, err := web.New([]byte("[]"))
+	site, err := web.New([]byte("[]"), web.Brand{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,7 @@ const (
 	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS) or -redis-cluster (REDIS_CLUSTER) " +
 		"or -redis-sentinel (REDIS_SENTINEL); set both, or neither"
 	oidc    = "-oidc-client c "
+	noName  = "; it must be UTF-8 with at most 32 characters that can be seen, and no space at its ends"
 	safeURL = "it must be a URL with https, or with http on localhost"
 	noPort  = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
 )
@@ -134,6 +135,12 @@ func TestRefusals(t *testing.T) {
 		oidc + "-oidc-issuer x -oidc-return https://y":        `-oidc-issuer is "x"; ` + safeURL,
 		oidc + "-oidc-issuer https://x -oidc-return https://y?z": `-oidc-return is "https://y?z"; ` +
 			safeURL,
+		"-shop-name " + strings.Repeat("é", 33): `-shop-name is "` + strings.Repeat("é", 33) + `"` + noName,
+		"-shop-name a\u202eb":                   `-shop-name is "a\u202eb"` + noName,
+		"-shop-name a\xffb":                     `-shop-name is "a\xffb"` + noName,
+		"-shop-name a\x1bb":                     `-shop-name is "a\x1bb"` + noName,
+		"-shop-logo a.png": "-shop-logo is set without -shop-name (SHOP_NAME); " +
+			"set both, or neither",
 		"-vk-queue 0":          "-vk-queue is 0; it must be from 1 to 1000000",
 		"-service-token short": "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +
@@ -205,6 +212,7 @@ func TestRefusedEnvironment(t *testing.T) {
 		"REDIS_PORT=19050":    "REDIS_PORT is set without " + noRedis,
 		"REDIS_PASSWORD=x":    "REDIS_PASSWORD is set without " + noRedis,
 		"DB_PASS=x":           "DB_PASS is set without -db-host (DB_HOST); set both, or neither",
+		"SHOP_NAME=Huang's ":  `SHOP_NAME is "Huang's "` + noName,
 		"REDIS_HOST=a:6379":   "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
 	} {
 		t.Run(variable, func(t *testing.T) {

@@ -49,7 +49,7 @@ func (r *Report) writePage(w io.Writer, made time.Time) error {
 	}
 	p.Text = text.String()
 	if r.Load != nil {
-		site, err := web.New([]byte("[]"))
+		site, err := web.New([]byte("[]"), web.Brand{})
 		if err != nil {
 			return err
 		}

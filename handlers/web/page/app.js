@@ -13,6 +13,7 @@ import { choose, language, languages, say, translate } from "./words.js";
 
 const needs = { operate: "viewer", orders: "viewer", traffic: "viewer" }; // the role for a view that not all see
 const hasChat = document.documentElement.dataset.chat === "on";
+const shop = document.title; // its name
 const tickEvery = 100; // ms; a countdown must not be late by more
 const loadPause = 3000; // ms until a view that could not be loaded is asked for again
 
@@ -137,7 +138,7 @@ function showNext() {
   const before = document.body.dataset.sale ?? "";
   if (state !== before) {
     document.body.dataset.sale = state;
-    document.title = `${saidState(known.sale, at)} · flashsale`;
+    document.title = `${saidState(known.sale, at)} · ${shop}`;
     if (before !== "") {
       announce(saidState(known.sale, at));
     }

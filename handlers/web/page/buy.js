@@ -1,7 +1,7 @@
 // The shop: foods, a cart of at most three pieces, and one order.
 
 import * as api from "./api.js";
-import { change, isOld, makeCart, withTap } from "./cart.js";
+import * as cart from "./cart.js";
 import { isSoon, nextChange, now, pieces as piecesOf, saidState, stateOf } from "./clock.js";
 import { announce, byId, make, setText, tell, turnOff } from "./dom.js";
 import { build, foods, lack, line, showStock, start as startFoods, stockOf } from "./foods.js";
@@ -18,13 +18,11 @@ import { say } from "./words.js";
 // rules is the module of the rules of a purchase, null where the server has none.
 const rules = document.documentElement.dataset.rules === "on" ? await import("./rules.js") : null;
 
-const piecesMax = 3;
 const renewPause = 10_000; // ms between tries to do so
 const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Closed" };
 
 let order = null; // the user's own
 let saleShown = ""; // id
-let taps = []; // {food, count}: changes of the cart that the server has not confirmed, the oldest first
 let wish = null; // the tap of a visitor, who logs in first
 let ordering = false;
 let linesShown = ""; // of the cart, as JSON
@@ -34,10 +32,6 @@ let renewing = false;
 let readings = 0; // counts attempts to read the order; the last one goes on
 let calls = Promise.resolve(); // the end of the last change or order; they are sent one after the other
 
-// cart is [{food, count}] in the order of their first pieces. A tap counts at once.
-const cart = () => taps.reduce(withTap, api.session?.items ?? []);
-const pieces = () => cart().reduce((sum, { count }) => sum + count, 0);
-const countOf = (food) => cart().find((item) => item.food === food)?.count ?? 0;
 const message = () => byId("buy-message");
 
 export function start() {
@@ -47,8 +41,8 @@ export function start() {
   hold.start((found, id) => {
     order = order?.id === id ? found : order;
     if (!found && api.session) { // its cart cannot be ordered again
-      taps = [];
-      api.setCart("", [], saleShown);
+      cart.dropTaps();
+      cart.fillAnew([]);
     }
     showCart();
   });
@@ -69,7 +63,7 @@ export function start() {
     }
   }, true);
   api.onSession((session) => {
-    taps = [];
+    cart.dropTaps();
     order = null;
     loadFailed = false;
     tell(message(), "", "");
@@ -92,7 +86,7 @@ export function start() {
   });
 }
 
-// leaveSale drops what was of another sale: its carts cannot be ordered in this one.
+// leaveSale drops what was of another sale.
 function leaveSale() {
   const sale = known.sale?.id ?? "";
   if (sale !== saleShown) {
@@ -102,10 +96,8 @@ function leaveSale() {
     }
   }
   saleShown = sale;
-  if (sale !== "" && api.session && api.session.sale !== sale) {
-    const { cart: id, items, sale: before } = api.session;
-    taps = before === "" ? taps : []; // "": the cart was begun before the sale was known
-    api.setCart(before === "" ? id : "", before === "" ? items : [], sale);
+  if (sale !== "" && api.session) {
+    cart.toSale(sale);
   }
 }
 
@@ -162,21 +154,21 @@ function showCart() {
   byId("cart-open").hidden = order !== null;
   byId("ordered").hidden = order === null;
   for (const food of foods) {
-    const count = countOf(food.id);
+    const count = cart.countOf(food.id);
     setText(food.countText, count);
     food.row.classList.toggle("chosen", count > 0);
     turnOff(food.less, order !== null || ordering || count === 0);
-    turnOff(food.more, order !== null || ordering || pieces() >= piecesMax);
+    turnOff(food.more, order !== null || ordering || cart.pieces() >= cart.piecesMax);
   }
   receipt.show(order);
   if (order) {
     setText(byId("cart-toggle"), `${say("Ordered")} · ${order.id}`);
     return;
   }
-  const items = cart();
+  const items = cart.items();
   const total = amount(totalOf(items));
   setText(byId("cart-toggle"), items.length === 0 ? say("Cart is empty") :
-    `${say("{n} of {max} pieces", { n: pieces(), max: piecesMax })} · ${total}`);
+    `${say("{n} of {max} pieces", { n: cart.pieces(), max: cart.piecesMax })} · ${total}`);
   const lines = items.map(({ food, count }) => [food, count, lack(food, count)]);
   if (JSON.stringify(lines) !== linesShown) {
     linesShown = JSON.stringify(lines);
@@ -201,7 +193,7 @@ export function tick() {
   setText(byId("buy-state"), saidState(known.sale, at));
   showClock(next, at);
   const button = byId("order");
-  button.disabled = state !== "open" || pieces() === 0;
+  button.disabled = state !== "open" || cart.pieces() === 0;
   setText(button, ordering ? say("One moment…") : state === "open" ? say("Order") :
     state === "scheduled" && next ? `${say("Opens in")} ${span(next.at - at)}` : say(orderTexts[state] ?? "Order"));
 }
@@ -230,11 +222,11 @@ function act(does) {
     if (login !== api.session) {
       return;
     }
-    taps = [];
+    cart.dropTaps();
     if (error.code === "CART_NOT_FOUND") {
-      api.setCart("", [], saleShown);
+      cart.fillAnew([]);
     } else if (api.isUnsure(error)) { // the cart may hold more or less than is shown
-      api.setCart("", login.items, saleShown);
+      cart.fillAnew(login.items);
     }
     tellError(message(), error);
     if (error.code === "FOOD_OUT_OF_STOCK") {
@@ -265,47 +257,31 @@ function tapOn(button) {
 
 // tap counts at once, and is sent when the changes before it are made.
 function tap(food, count) {
-  taps.push({ food, count });
-  announce(say("{n} of {max} pieces in the cart", { n: pieces(), max: piecesMax }));
-  act(sendTaps);
+  cart.tap(food, count);
+  announce(say("{n} of {max} pieces in the cart", { n: cart.pieces(), max: cart.piecesMax }));
+  act(cart.sendTaps);
 }
 
 // renew keeps the server from forgetting a cart that waits for the opening. Where it fails, the order tries again.
 function renew() {
-  if (!renewing && !order && !ordering && api.session?.items.length > 0 && isOld()) {
+  if (!renewing && !order && !ordering && api.session?.items.length > 0 && cart.isOld()) {
     renewing = true;
-    calls = calls.then(makeCart).catch(() => {});
+    calls = calls.then(cart.makeCart).catch(() => {});
     setTimeout(() => { renewing = false; }, renewPause);
-  }
-}
-
-// sendTaps makes the changes that wait. Those that are dropped meanwhile are another cart's.
-async function sendTaps() {
-  while (taps.length > 0) {
-    const [next] = taps;
-    await makeCart();
-    if (taps[0] !== next || !api.session.cart) {
-      continue;
-    }
-    await change(api.session.cart, next);
-    if (taps[0] === next) {
-      taps.shift();
-      api.setCart(api.session.cart, withTap(api.session.items, next), saleShown);
-    }
   }
 }
 
 // offerRest names the foods of a refused order that lack pieces, and offers to order the others.
 function offerRest({ details }) {
   const left = (food) => details?.find(({ food_id: id }) => id === food)?.stock ?? stockOf(food);
-  const lacking = cart().filter(({ food, count }) => left(food) < count);
+  const lacking = cart.items().filter(({ food, count }) => left(food) < count);
   if (lacking.length === 0) {
     return;
   }
   const less = lacking.map(({ food, count }) => ({ food, count: left(food) - count }));
   const names = lacking.map(({ food }) => nameOf(food)).join(", ");
   tell(message(), "bad", say("Not enough left: {names}.", { names }));
-  if (less.reduce((sum, { count }) => sum + count, pieces()) === 0) {
+  if (less.reduce((sum, { count }) => sum + count, cart.pieces()) === 0) {
     return;
   }
   const rest = make("button", { type: "button" }, say("Order the rest"));
@@ -322,10 +298,10 @@ async function placeOrder() {
   if (ordering) {
     return;
   }
-  const wanted = JSON.stringify(cart());
+  const wanted = JSON.stringify(cart.items());
   ordering = true;
   await act(async () => {
-    if (JSON.stringify(cart()) === wanted) {
+    if (JSON.stringify(cart.items()) === wanted) {
       await sendOrder();
     }
   });
@@ -336,7 +312,7 @@ async function placeOrder() {
 // sendOrder orders the cart. One that the server has forgotten is made again, once.
 async function sendOrder(madeAgain = false) {
   const here = stillHere();
-  await makeCart();
+  await cart.makeCart();
   if (!here()) {
     return; // a cart of now is another one's
   }
@@ -356,7 +332,7 @@ async function sendOrder(madeAgain = false) {
     }
   } catch (error) {
     if (error.code === "CART_EMPTY" && !madeAgain && here() && items.length > 0) {
-      api.setCart("", items, saleShown);
+      cart.fillAnew(items);
       await sendOrder(true);
       return;
     }

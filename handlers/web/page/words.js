@@ -43,7 +43,7 @@ export function translate(root) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const text = node.data.trim().replace(/\s+/g, " ");
-    if (text in words) {
+    if (text in words && !node.parentElement.closest("[translate=no]")) {
       node.data = words[text];
     }
   }

@@ -10,8 +10,10 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -234,6 +236,54 @@ func TestMakeRefusals(t *testing.T) {
 	if want := `: image "": more than 10000 pictures; name fewer`; err == nil || err.Error() != want {
 		t.Errorf("too many: %v", err)
 	}
+}
+
+// A logo is as large as its limits allow.
+func TestReadLogo(t *testing.T) {
+	folder := files(t, map[string][]byte{"wide.png": half(t, "alpha", 900, 300),
+		"small.jpg": half(t, "jpeg", 9, 20), "noise.png": noise(t, 320, 80), "too-much.png": noise(t, 160, 160),
+		"bad.svg": []byte("<svg/>"), "large.png": make([]byte, fileBytesMax+1)})
+	for name, want := range map[string]Logo{
+		"wide.png":  {Type: typePNG, Width: 320, Height: 106},
+		"small.jpg": {Type: typeJPEG, Width: 9, Height: 20},
+		"noise.png": {Type: typePNG, Width: 160, Height: 40},
+	} {
+		logo, err := ReadLogo(filepath.Join(folder, name))
+		testkit.Must(t, err)
+		if n := len(logo.Body); n == 0 || n > logoBytesMax {
+			t.Errorf("%s: %d bytes", name, n)
+		}
+		if logo.Body = nil; !reflect.DeepEqual(*logo, want) {
+			t.Errorf("%s: %+v, want %+v", name, *logo, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"none.png":     "no such file or directory",
+		"":             "it is no regular file; name a picture",
+		"bad.svg":      errNoPicture.Error(),
+		"large.png":    "it has more than 10485760 bytes; make it smaller",
+		"too-much.png": "at most 32768: use a plainer one",
+	} {
+		path := filepath.Join(folder, name)
+		_, err := ReadLogo(path)
+		if err == nil || !strings.HasPrefix(err.Error(), "cannot read the logo "+path+": ") ||
+			!strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %v\n want %s", err, want)
+		}
+	}
+}
+
+// noise is a picture that shines through and does not compress.
+func noise(t *testing.T, w, h int) []byte {
+	t.Helper()
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	random := rand.NewPCG(1, 2)
+	for i := range m.Pix {
+		m.Pix[i] = byte(random.Uint64())
+	}
+	var b bytes.Buffer
+	testkit.Must(t, png.Encode(&b, m))
+	return b.Bytes()
 }
 
 // Each picture of the trial sale is another one, and always the same.

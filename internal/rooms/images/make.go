@@ -83,12 +83,9 @@ func makeOne(root *os.Root, name string, before made) (now made, fresh bool, err
 		return now, false, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
+	info, err := statRegular(file)
 	if err != nil {
 		return now, false, err
-	}
-	if !info.Mode().IsRegular() {
-		return now, false, errors.New("it is no regular file; name a picture")
 	}
 	now = made{name: name, stamp: stamp{info.Size(), info.ModTime().UnixNano(), version}}
 	if now.stamp == before.stamp {
@@ -100,6 +97,15 @@ func makeOne(root *os.Root, name string, before made) (now made, fresh bool, err
 	}
 	now.pictures, err = resize(text)
 	return now, true, err
+}
+
+// statRegular describes a file that a picture can be read from.
+func statRegular(file *os.File) (fs.FileInfo, error) {
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file; name a picture")
+	}
+	return info, err
 }
 
 // readAll reads a file of at most limit bytes.
