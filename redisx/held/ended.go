@@ -46,8 +46,8 @@ func (o *Orders) PaidAfter(id ID, r Receipt) (s Settlement, err error) {
 }
 
 // CancelAfter ends a paid order of a sale that has ended, for an operator. It returns what is due to be
-// given back. Errors: ErrNone, also for an order that is not paid; redisx.ErrUnavailable, also until the sale
-// has ended.
+// given back. Errors: ErrNone, also for an order that is not paid; redisx.ErrUnavailable, also before the
+// sale has ended.
 func (o *Orders) CancelAfter(id ID, by, why string) (owed Owed, err error) {
 	var code int64
 	reply := &radix.Tuple{&code, &owed.Payment, &owed.Amount}
