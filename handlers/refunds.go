@@ -91,7 +91,7 @@ func readCorrection(body []byte) (w correction, f *failure) {
 // reasons are none.
 func isReason(text string) bool {
 	n := utf8.RuneCountInString(text)
-	own := []string{held.Expired, held.ByBuyer, held.Ended}
+	own := []string{held.Expired, held.ByBuyer, held.Ended, held.Unknown}
 	return n > 0 && n <= reasonMax && !slices.Contains(own, text) &&
 		!slices.ContainsFunc([]rune(text), func(c rune) bool { return !unicode.IsPrint(c) })
 }

@@ -35,15 +35,15 @@ import "strconv"
 //	holds_<sale>   zset    user -> when the hold of the order ends;     for ever    order_held.lua,
 //	                       this and the next three only with -hold                   held/shared.lua
 //	released_<sale>
-//	               hash    "user-number" -> an order that was           for ever    held/shared.lua
-//	                       released; user -> how many orders the user
+//	               hash    "user-number" -> an order that was           for ever    held/shared.lua,
+//	                       released; user -> how many orders the user               held/ended.lua
 //	                       has had
 //	payments_<sale>
 //	               hash    id -> user, number, amount, state            for ever    held/shared.lua
 //	refunds_<sale> zset    payments to give back -> since when; done:   for ever    held/shared.lua
 //	                       below 0
-//	events_<sale>  stream  what happened to orders, see event.lua;      for ever    event.lua
-//	                       only with -hold or -webhooks
+//	events_<sale>  stream  what happened to orders, see event.lua;      see rooms/  event.lua,
+//	                       only with -hold or -webhooks                 events      held/ended.lua
 //	used_<sale>    hash    "h:household", "c:coupon" -> user-number     for ever    order_rules.lua,
 //	                       of the order that has used it; how many                  held/shared.lua
 //	                       there are; only with rules
@@ -86,6 +86,7 @@ type Keys struct {
 	Fence                                      string // see pipeline.Options: answers about orders must last
 	Holds, Released, Payments, Refunds, Events string // of held orders
 	Used                                       string // what orders have used, see order_rules.lua
+	Past                                       string // orders once the sale has ended, see turnover/keys.go
 }
 
 // KeysOf returns the keys of a slice of the sale with the id.
@@ -95,7 +96,7 @@ func (c *Config) KeysOf(id string, slice int) Keys {
 		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag, Fence: fenceKey + tag,
 		Holds: "holds_" + id + tag, Released: "released_" + id + tag, Payments: "payments_" + id + tag,
 		Refunds: "refunds_" + id + tag, Events: "events_" + id + tag,
-		Used: "used_" + id + tag}
+		Used: "used_" + id + tag, Past: "past_" + id + tag}
 	if slice > 0 {
 		k.Marker += tag
 	}

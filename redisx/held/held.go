@@ -30,6 +30,10 @@ const (
 	ByBuyer = "buyer"   // gave it back
 	Ended   = "ended"   // the next sale was opened by force
 	Expired = "expired" // its hold was over; only such an order is sold again if it is paid late
+
+	// Unknown is why money is due to be given back for an order of an ended sale that is not kept: there never
+	// was one, or it was deleted.
+	Unknown = "unknown order"
 )
 
 // Outcomes of a call.
@@ -93,17 +97,17 @@ func (o *Orders) Run(ctx context.Context) error {
 	return nil
 }
 
-// do runs a script on the slice of a user. more are KEYS behind those of shared.lua.
-func (o *Orders) do(script *pipeline.Script, reply any, user uint32, more []string, args ...string) error {
+// do runs a script on the slice of a user.
+func (o *Orders) do(script *pipeline.Script, reply any, user uint32, args ...string) error {
 	slice := o.cfg.SliceOf(user)
 	k := o.cfg.KeysOf(o.sale, slice)
-	keys := append(keysOf(k, k.Order(user)), more...)
-	return o.conns[slice].Do(script.Call(reply, keys, args...))
+	return o.conns[slice].Do(script.Call(reply, keysOf(k, k.Order(user)), args...))
 }
 
 // keysOf are the KEYS of shared.lua.
 func keysOf(k redisx.Keys, order string) []string {
-	return []string{order, k.Stock, k.Holds, k.Released, k.Payments, k.Refunds, k.Events, k.Log, k.Gate, k.Used}
+	return []string{order, k.Stock, k.Holds, k.Released, k.Payments, k.Refunds, k.Events, k.Log, k.Gate, k.Used,
+		k.Past, k.Marker}
 }
 
 func (id ID) args(more ...string) []string {
@@ -128,11 +132,16 @@ func (o *Orders) Find(id ID) (redisx.Order, error) {
 	if there == 0 {
 		return redisx.Order{}, redisx.ErrSaleGone
 	}
+	return pick(id, o.foods, values[:]...)
+}
+
+// pick returns the order among some values; it has no items if none is it.
+func pick(id ID, foods int, values ...[]byte) (redisx.Order, error) {
 	for _, value := range values {
 		if value == nil {
 			continue
 		}
-		order, err := redisx.ParseOrder(id.User, value, o.foods)
+		order, err := redisx.ParseOrder(id.User, value, foods)
 		if err != nil || order.Hold.Number == id.Number {
 			return order, err
 		}
@@ -216,7 +225,7 @@ type Payment struct {
 func (o *Orders) Pay(id ID, limit time.Duration) (p Payment, err error) {
 	var code, begun, till int64
 	var items string
-	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &begun, &till, &items, &p.Before}, id.User, nil,
+	err = o.do(payScript, &radix.Tuple{&code, &p.Attempt, &begun, &till, &items, &p.Before}, id.User,
 		id.args(strconv.FormatInt(limit.Milliseconds(), 10), strconv.Itoa(PaymentsMax))...)
 	if err == nil {
 		err = outcome("pay.lua", code, nil, ErrNone, ErrPaid, ErrTooMany)
@@ -247,7 +256,7 @@ func (o *Orders) Payable(id ID, attempt int, payment string, amount int64) (paya
 		return false, err
 	}
 	var code int64
-	err = o.do(payableScript, &code, id.User, nil,
+	err = o.do(payableScript, &code, id.User,
 		id.args(strconv.Itoa(attempt), payment, strconv.FormatInt(amount, 10))...)
 	if err == nil && code != 0 && code != 1 {
 		err = pipeline.UnknownCode("payable.lua", code)
@@ -258,7 +267,7 @@ func (o *Orders) Payable(id ID, attempt int, payment string, amount int64) (paya
 // Unpayable notes that the provider has refused to open a payment: the next one is another.
 func (o *Orders) Unpayable(id ID, attempt int) error {
 	var code int64
-	err := o.do(payableScript, &code, id.User, nil, id.args(strconv.Itoa(attempt), "-", "0")...)
+	err := o.do(payableScript, &code, id.User, id.args(strconv.Itoa(attempt), "-", "0")...)
 	if err == nil {
 		err = outcome("payable.lua", code, nil)
 	}
@@ -294,11 +303,13 @@ type Receipt struct {
 // Settlement is what a receipt has led to.
 type Settlement int
 
-// The settlements; the numbers are those of paid.lua.
+// The settlements; the numbers are those of paid.lua and paid_after.lua.
 const (
 	SettledPaid Settlement = iota
 	SettledBefore
 	SettledRefund // the money is due to be given back
+	_
+	SettledUnknown // it is, and the order is not kept: only by PaidAfter
 )
 
 // Paid notes a payment that was made. Errors: ErrNone, also for a payment of another order; ErrChanged for
@@ -308,7 +319,7 @@ func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 		return 0, err
 	}
 	var code int64
-	err = o.do(paidScript, &code, id.User, nil, id.args(r.Payment, strconv.FormatInt(r.Amount, 10),
+	err = o.do(paidScript, &code, id.User, id.args(r.Payment, strconv.FormatInt(r.Amount, 10),
 		list(r.Items), strconv.FormatInt(r.Price, 10))...)
 	if err == nil {
 		err = outcome("paid.lua", code, nil, nil, nil, ErrNone, redisx.ErrSaleGone, ErrChanged)
@@ -318,27 +329,6 @@ func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 
 // Slices is the number of slices of the sale.
 func (o *Orders) Slices() int { return len(o.conns) }
-
-// Of are the orders of another sale, one that has ended: for PaidAfter, Refunds and Refunded.
-func (o *Orders) Of(sale string) *Orders {
-	other := *o
-	other.sale = sale
-	return &other
-}
-
-// PaidAfter is Paid for an order of a sale that has ended. Errors: ErrNone for a payment of another order,
-// redisx.ErrUnavailable.
-func (o *Orders) PaidAfter(id ID, r Receipt) (s Settlement, err error) {
-	if err := checkPayment(r.Payment); err != nil {
-		return 0, err
-	}
-	var code int64
-	err = o.do(paidAfterScript, &code, id.User, nil, id.args(r.Payment, strconv.FormatInt(r.Amount, 10))...)
-	if err == nil {
-		err = outcome("paid_after.lua", code, nil, nil, nil, ErrNone)
-	}
-	return Settlement(code), err
-}
 
 // Owed is what is due to be given back after a change of a paid order; the zero value is nothing.
 type Owed struct {
@@ -351,7 +341,7 @@ type Owed struct {
 // redisx.ErrUnavailable.
 func (o *Orders) Cancel(id ID, by, why string) (end string, owed Owed, err error) {
 	var code int64
-	err = o.do(cancelScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User, nil,
+	err = o.do(cancelScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User,
 		id.args(by, why)...)
 	if err == nil {
 		err = outcome("cancel.lua", code, nil, ErrNone, ErrPaid)
@@ -371,7 +361,7 @@ func (o *Orders) Shrink(id ID, by, why string, before, after []redisx.Item, amou
 		return "", owed, err
 	}
 	var code int64
-	err = o.do(shrinkScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User, nil,
+	err = o.do(shrinkScript, &radix.Tuple{&code, &end, &owed.Payment, &owed.Amount}, id.User,
 		id.args(by, why, list(before), list(left), list(goes), strconv.FormatInt(amount, 10))...)
 	if err == nil {
 		err = outcome("shrink.lua", code, nil, ErrNone, ErrChanged)

@@ -1,6 +1,6 @@
 -- Notes that a payment was made: the order is paid. If its hold has expired meanwhile it is sold again, if
 -- that can be; else the money is due to be given back. The payment's id tells whether it was noted before:
--- the provider may tell it any number of times. With shared.lua in front; KEYS as there.
+-- the provider may tell it any number of times. With shared.lua and ended.lua in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  the payment's id: string without spaces
@@ -18,11 +18,9 @@ local user, number, payment, paid, items, price = ARGV[1], tonumber(ARGV[2]), un
 local PAID, BEFORE, REFUND, NONE, NO_SALE, OTHER = 0, 1, 2, 3, 4, 5
 
 if call('EXISTS', stock) == 0 then return NO_SALE end
-local value = call('GET', order)
-local o = read(user, value)
-local live = o and o.number == number
-if not live then o = read(user, call('HGET', released, user .. '-' .. ARGV[2])) end
+local o = find(user, number)
 if not o then return NONE end
+local live = o.at == order
 local owner, of, _, known = noted(payment)
 if owner and (owner ~= user or of ~= ARGV[2]) then return NONE end
 if isMade(known) then return BEFORE end
@@ -32,7 +30,7 @@ local now = clock()
 local reason = paid ~= price and 'amount' or known == 'void' and live and 'ended' or
   o.state == 'paid' and 'twice' or o.state ~= 'released' and not live and o.state or nil
 if not reason and not live then -- the hold was over: once more at the price of then
-  reason = o.reason ~= 'expired' and 'cancelled' or value and 'other order' or
+  reason = o.reason ~= 'expired' and 'cancelled' or call('EXISTS', order) == 1 and 'other order' or
     call('EXISTS', gate) == 0 and 'closed' or isUsed(o) and 'rule' or
     not take(o.items) and 'sold out' or nil
   if not reason then
@@ -51,12 +49,5 @@ if not reason then
   note(payment, o, paid, 'paid')
   return PAID
 end
-refund(payment, o, paid, now, reason)
-if live then
-  o.seq = o.seq + 1
-  tell(events, user, number, o.seq, 'refund_due', 'payment', payment, 'amount', paid, 'reason', reason)
-  call('SET', order, text(o))
-else
-  owe(o, payment, paid, now, reason)
-end
+owe(o, payment, paid, now, reason)
 return REFUND

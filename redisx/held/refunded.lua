@@ -1,4 +1,5 @@
--- Notes that a payment was given back. With shared.lua in front; KEYS as there.
+-- Notes that a payment was given back, also for an order of a sale that has ended. With shared.lua and
+-- ended.lua in front; KEYS as there.
 --
 -- ARGV[1]  user, ARGV[2] number of the order: integers
 -- ARGV[3]  the payment's id: string
@@ -14,16 +15,11 @@ if state == 'refunded' then return DONE end
 if state ~= 'refund_due' then return NONE end
 call('ZADD', refunds, -clock(), payment)
 note(payment, {user = user, number = number}, amount, 'refunded', reason)
-local o = call('EXISTS', stock) == 1 and read(user, call('GET', order)) -- another sale has orders of its own
-local live = o and o.number == tonumber(number)
-if not live then o = read(user, call('HGET', released, user .. '-' .. number)) end
-if not o then return DONE end -- of a sale that has ended
-o.seq = o.seq + 1
-tell(events, user, number, o.seq, 'refunded', 'payment', payment, 'amount', amount)
-if live then
-  call('SET', order, text(o))
-else
-  if o.payment == payment then o.state = 'refunded' end
-  keep(o)
+local o = find(user, number)
+if not o then
+  tellUnknown(user, number, 'refunded', 'payment', payment, 'amount', amount)
+  return DONE
 end
+if o.state == 'refund_due' and o.payment == payment then o.state = 'refunded' end
+tellOf(o, 'refunded', 'payment', payment, 'amount', amount)
 return DONE

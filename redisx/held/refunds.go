@@ -107,7 +107,7 @@ func (o *Orders) Due(slice int) (count int, oldest time.Time, err error) {
 // Refunded notes that a payment was given back. Errors: ErrNoMoney, redisx.ErrUnavailable.
 func (o *Orders) Refunded(id ID, payment string) error {
 	var code int64
-	err := o.do(refundedScript, &code, id.User, nil, id.args(payment)...)
+	err := o.do(refundedScript, &code, id.User, id.args(payment)...)
 	if err == nil {
 		err = outcome("refunded.lua", code, nil, ErrNoMoney)
 	}

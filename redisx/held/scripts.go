@@ -12,6 +12,11 @@ import (
 //go:embed shared.lua
 var sharedLua string
 
+// endedLua stands behind it in scripts that find an order wherever it is.
+//
+//go:embed ended.lua
+var endedLua string
+
 var (
 	//go:embed release_due.lua
 	releaseDueLua string
@@ -31,19 +36,22 @@ var (
 	shrinkLua string
 	//go:embed refunded.lua
 	refundedLua string
+	//go:embed cancel_after.lua
+	cancelAfterLua string
 
-	releaseDueScript = script(releaseDueLua)
-	payScript        = script(payLua)
-	payableScript    = script(payableLua)
-	paidScript       = script(paidLua)
-	cancelScript     = script(cancelLua)
-	shrinkScript     = script(shrinkLua)
-	refundedScript   = script(refundedLua)
-	paidAfterScript  = script(paidAfterLua)
-	refundsScript    = script(refundsLua)
+	releaseDueScript  = script(releaseDueLua)
+	payScript         = script(payLua)
+	payableScript     = script(payableLua)
+	paidScript        = script(endedLua + paidLua)
+	cancelScript      = script(cancelLua)
+	shrinkScript      = script(shrinkLua)
+	refundedScript    = script(endedLua + refundedLua)
+	paidAfterScript   = script(endedLua + paidAfterLua)
+	cancelAfterScript = script(endedLua + cancelAfterLua)
+	refundsScript     = script(refundsLua)
 
 	scripts = []*pipeline.Script{releaseDueScript, payScript, payableScript, paidScript, cancelScript,
-		shrinkScript, refundedScript, paidAfterScript, refundsScript}
+		shrinkScript, refundedScript, paidAfterScript, cancelAfterScript, refundsScript}
 )
 
 func script(lua string) *pipeline.Script {

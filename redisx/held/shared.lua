@@ -17,8 +17,10 @@
 -- KEYS[8]  the log of the sale: stream
 -- KEYS[9]  the gate, which is there while the sale is open
 -- KEYS[10] what orders have used, see ../order_rules.lua: hash
+-- KEYS[11] the orders once the sale has ended: hash user -> the order as in KEYS[1] or KEYS[4]
+-- KEYS[12] the marker of the slice: hash
 local order, stock, holds, released, payments, refunds, events, log, gate = unpack(KEYS, 1, 9)
-local used = KEYS[10]
+local used, past, marker = unpack(KEYS, 10, 12)
 local call = redis.call
 
 -- clock returns the time of Redis in Unix ms, as a text.
@@ -167,12 +169,4 @@ end
 local function refund(payment, o, amount, at, reason)
   note(payment, o, amount, 'refund_due', reason)
   call('ZADD', refunds, at, payment)
-end
-
--- owe tells of a refund of an order that was released. Its state never goes back.
-local function owe(o, payment, amount, at, reason)
-  if o.state == 'released' then o.state, o.till, o.payment, o.reason = 'refund_due', at, payment, reason end
-  o.seq = o.seq + 1
-  tell(events, o.user, o.number, o.seq, 'refund_due', 'payment', payment, 'amount', amount, 'reason', reason)
-  keep(o)
 end

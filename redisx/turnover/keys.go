@@ -16,11 +16,11 @@ package turnover
 //
 //	sale_<sale>    hash    its marker                                   for ever    end.lua
 //	left_<sale>    hash    its stock                                    for ever    begin.lua
-//	past_<sale>    hash    user -> order, as in o_<user>                for ever    move.lua
+//	past_<sale>    hash    user -> order, as in o_<user>; a cancelled   for ever    move.lua,
+//	                       one with its reason, as in released_<sale>               held/ended.lua
 const (
 	keptMarkerPrefix = "sale_"
 	keptStockPrefix  = "left_"
-	keptOrdersPrefix = "past_"
 	pricesPrefix     = "prices_"
 	nextStockPrefix  = "next_"
 )

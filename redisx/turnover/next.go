@@ -337,7 +337,7 @@ func (t *turnover) step() error {
 // move moves some keys; the orders of the users are kept.
 func (t *turnover) move(keys, users []string) error {
 	var moved int64
-	kept := []string{t.keys.Marker, keptOrdersPrefix + t.before + t.keys.Tag}
+	kept := []string{t.keys.Marker, t.keys.Past}
 	x := moveScript.Eval(&moved, append(kept, keys...),
 		append([]string{t.next, strconv.Itoa(len(users))}, users...)...)
 	if err := t.link.Do(x, t.cfg.StockTimeout()); err != nil {

@@ -74,10 +74,10 @@ func (p *Past) checkSlice(ctx context.Context, slice int) error {
 	}
 	defer l.Close()
 	var fields, placed, kept int64
-	tag := p.cfg.KeysOf(p.ID, slice).Tag
-	stock := keptStockPrefix + p.ID + tag
+	k := p.cfg.KeysOf(p.ID, slice)
+	stock := keptStockPrefix + p.ID + k.Tag
 	x := pipeline.Command(&fields, "HLEN", stock).Command(&radix.Maybe{Rcv: &placed}, "HGET", stock, "orders").
-		Command(&kept, "HLEN", keptOrdersPrefix+p.ID+tag)
+		Command(&kept, "HLEN", k.Past)
 	if err := l.Do(x, p.cfg.Timeout); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
 		}
 		var fields []string
 		x := pipeline.Command(&radix.Tuple{&p.cursor, &fields},
-			"HSCAN", p.key(keptOrdersPrefix), p.cursor, "COUNT", strconv.Itoa(redisx.ScanCount))
+			"HSCAN", p.cfg.KeysOf(p.ID, p.slice).Past, p.cursor, "COUNT", strconv.Itoa(redisx.ScanCount))
 		if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 			return nil, fmt.Errorf("cannot read the orders of sale %s: %w", p.ID, err)
 		}
@@ -147,7 +147,7 @@ func (p *Past) kept(ctx context.Context, slice int, user uint32) (value []byte, 
 		return nil, err
 	}
 	defer l.Close()
-	key := keptOrdersPrefix + p.ID + p.cfg.KeysOf(p.ID, slice).Tag
+	key := p.cfg.KeysOf(p.ID, slice).Past
 	x := pipeline.Command(&radix.Maybe{Rcv: &value}, "HGET", key, strconv.FormatUint(uint64(user), 10))
 	return value, l.Do(x, p.cfg.Timeout)
 }

@@ -37,21 +37,21 @@ func TestPastSaleIsWhole(t *testing.T) {
 	if none, err := past.Order(t.Context(), 999, 2); err != nil || len(none.Items) > 0 {
 		t.Errorf("the order of nobody is %+v, %v", none, err)
 	}
-	tag := cfg.KeysOf(s.ID(), lost).Tag
+	k := cfg.KeysOf(s.ID(), lost)
 	refused := func(name string, cfg redisx.Config, want error) {
 		t.Helper()
 		_, err := OpenPast(t.Context(), cfg, s.ID())
-		if !errors.Is(err, want) || !strings.Contains(err.Error(), "slice "+tag+" of sale "+s.ID()+" in Redis") {
-			t.Errorf("%s: %v, want %v and slice %s", name, err, want, tag)
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "slice "+k.Tag+" of sale "+s.ID()+" in Redis") {
+			t.Errorf("%s: %v, want %v and slice %s", name, err, want, k.Tag)
 		}
 	}
 	away := cfg
 	away.Address += "," + cfg.Address + ".away," + cfg.Address
 	refused("away", away, fs.ErrNotExist)
 	var users []string
-	saletest.Command(t, cfg, &users, "HKEYS", keptOrdersPrefix+s.ID()+tag)
-	saletest.Command(t, cfg, nil, "HDEL", keptOrdersPrefix+s.ID()+tag, users[0])
+	saletest.Command(t, cfg, &users, "HKEYS", k.Past)
+	saletest.Command(t, cfg, nil, "HDEL", k.Past, users[0])
 	refused("without an order", cfg, ErrIncomplete)
-	saletest.Command(t, cfg, nil, "DEL", keptOrdersPrefix+s.ID()+tag, keptStockPrefix+s.ID()+tag)
+	saletest.Command(t, cfg, nil, "DEL", k.Past, keptStockPrefix+s.ID()+k.Tag)
 	refused("without its data", cfg, ErrIncomplete)
 }

@@ -16,6 +16,7 @@ const reasons = {
   amount: "not what the order cost",
   ended: "a payment that another had replaced",
   twice: "paid twice",
+  "unknown order": "no such order is kept",
 };
 
 export function start() {

@@ -666,6 +666,7 @@ export const words = {
   "not what the order cost": "金额与订单不符",
   "a payment that another had replaced": "已被替换的支付",
   "paid twice": "重复支付",
+  "no such order is kept": "没有保存这样的订单",
   "Since or until": "起止时间",
   held: "保留中",
   "a payment is open": "支付中",

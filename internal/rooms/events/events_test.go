@@ -132,6 +132,10 @@ func TestDeadLetter(t *testing.T) {
 	d.deliver()
 	testkit.Until(t, "a dead letter", func() bool { d.pass(time.Hour); return d.state().Dead == 1 })
 	testkit.Until(t, "the next event", func() bool { return len(s.of("2")) == 1 })
+	d.raw(nil, "HSET", "sale", "id", "nextsale", "previous", sale) // it is a letter of the sale before
+	if state := d.state(); state.Dead != 1 {
+		t.Errorf("after the next sale has begun: %d dead letters, want 1", state.Dead)
+	}
 	w := NewWebhooks(d.streams(), d.cfg.Receivers, true)
 	letters, err := w.Dead("shop")
 	testkit.Must(t, err)
@@ -163,6 +167,7 @@ func TestSwitchedOn(t *testing.T) {
 	d.tell(1, "held", 2)
 	d.deliver()
 	testkit.Until(t, "off", func() bool { return d.state().Off })
+	d.raw(nil, "HSET", "sale", "id", "nextsale", "previous", sale)
 	s.set(nil)
 	d.tell(2, "paid", 2)
 	testkit.Must(t, NewWebhooks(d.streams(), d.cfg.Receivers, true).SwitchOn("shop"))

@@ -15,6 +15,8 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
+const lettersMax = 1000 // of a list; the rest follows when some of these were taken
+
 // Errors of Webhooks.
 var (
 	ErrNoWebhook = errors.New("there is no such webhook")
@@ -45,7 +47,8 @@ type State struct {
 	Dead   int64     `json:"dead"`   // letters
 }
 
-// List returns all receivers, in the order of the file. Error: pipeline.ErrUnavailable.
+// List returns all receivers, in the order of the file. What they lack of the sales before counts, too.
+// Error: pipeline.ErrUnavailable.
 func (w *Webhooks) List() (list []State, err error) {
 	type asked struct {
 		place  [4]string // cursor, passed, from, off
@@ -55,10 +58,14 @@ func (w *Webhooks) List() (list []State, err error) {
 		length int64
 		first  []radix.StreamEntry
 	}
-	all := make([]asked, len(w.receivers)*len(w.streams.list))
-	at := func(receiver, stream int) *asked { return &all[receiver*len(w.streams.list)+stream] }
-	err = w.streams.each(func(x *pipeline.Call, i int) {
-		of := w.streams.list[i]
+	streams, err := w.streams.known(SalesMax)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]asked, len(w.receivers)*len(streams.list))
+	at := func(receiver, stream int) *asked { return &all[receiver*len(streams.list)+stream] }
+	err = streams.each(func(x *pipeline.Call, i int) {
+		of := streams.list[i]
 		for n, r := range w.receivers {
 			a := at(n, i)
 			x.Command(&radix.Tuple{&a.place[0], &a.place[1], &a.place[2], &a.place[3]}, "HMGET",
@@ -71,13 +78,13 @@ func (w *Webhooks) List() (list []State, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = w.streams.each(func(x *pipeline.Call, i int) {
+	err = streams.each(func(x *pipeline.Call, i int) {
 		for n := range w.receivers {
 			from := at(n, i).place[2]
 			if from == "" {
 				from = "-"
 			}
-			x.Command(&at(n, i).first, "XRANGE", w.streams.list[i].key, from, "+", "COUNT", "1")
+			x.Command(&at(n, i).first, "XRANGE", streams.list[i].key, from, "+", "COUNT", "1")
 		}
 	})
 	if err != nil {
@@ -85,7 +92,7 @@ func (w *Webhooks) List() (list []State, err error) {
 	}
 	for n, r := range w.receivers {
 		s := State{Name: r.Name, Host: r.host(), Types: append([]string{}, r.Types...)}
-		for i := range w.streams.list {
+		for i := range streams.list {
 			a := at(n, i)
 			if err := a.cut.parse(); err != nil {
 				return nil, err
@@ -121,15 +128,19 @@ func (w *Webhooks) find(name string) (*Receiver, error) {
 	return &w.receivers[i], nil
 }
 
-// Dead returns the dead letters of a receiver, the oldest first. Errors: ErrNoWebhook,
-// pipeline.ErrUnavailable.
+// Dead returns the dead letters of a receiver, also of the sales before, the oldest first, and lettersMax at
+// most. Errors: ErrNoWebhook, pipeline.ErrUnavailable.
 func (w *Webhooks) Dead(name string) (letters []json.RawMessage, err error) {
 	if _, err := w.find(name); err != nil {
 		return nil, err
 	}
-	found := make([]map[string]string, len(w.streams.list))
-	err = w.streams.each(func(x *pipeline.Call, i int) {
-		x.Command(&found[i], "HGETALL", w.streams.list[i].deadKey(name))
+	streams, err := w.streams.known(SalesMax)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]map[string]string, len(streams.list))
+	err = streams.each(func(x *pipeline.Call, i int) {
+		x.Command(&found[i], "HGETALL", streams.list[i].deadKey(name))
 	})
 	if err != nil {
 		return nil, err
@@ -146,7 +157,7 @@ func (w *Webhooks) Dead(name string) (letters []json.RawMessage, err error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b dated) int { return compare(a.id, b.id) })
-	for _, one := range all {
+	for _, one := range all[:min(len(all), lettersMax)] {
 		letters = append(letters, json.RawMessage(one.text))
 	}
 	return letters, nil
@@ -159,7 +170,11 @@ func (w *Webhooks) Resend(ctx context.Context, name, event string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range w.streams.list {
+	streams, err := w.streams.known(SalesMax)
+	if err != nil {
+		return err
+	}
+	for _, s := range streams.list {
 		entry, found := strings.CutPrefix(event, s.sale+"-"+s.name+"-")
 		if !found {
 			continue
@@ -195,7 +210,11 @@ func (w *Webhooks) SwitchOn(name string) error {
 	if _, err := w.find(name); err != nil {
 		return err
 	}
-	return w.streams.each(func(x *pipeline.Call, i int) {
-		x.Command(nil, "HDEL", w.streams.list[i].placeKey(name), "off")
+	streams, err := w.streams.known(SalesMax)
+	if err != nil {
+		return err
+	}
+	return streams.each(func(x *pipeline.Call, i int) {
+		x.Command(nil, "HDEL", streams.list[i].placeKey(name), "off")
 	})
 }

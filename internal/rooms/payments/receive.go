@@ -19,9 +19,9 @@ const corrections = 3
 const (
 	eventPaid    = "paid"
 	eventRefund  = "refund_due"
-	eventKnown   = "known"   // this event, or this payment, was stored before
-	eventNothing = "nothing" // it tells of no payment of an order
-	eventNoOrder = "no_order"
+	eventKnown   = "known"    // this event, or this payment, was stored before
+	eventNothing = "nothing"  // it tells of no payment of an order
+	eventNoOrder = "no_order" // of an order that there is not
 	eventForged  = "forged"
 	eventFailed  = "failed" // it cannot be read, or Redis does not answer
 )
@@ -63,6 +63,10 @@ func (p *Payments) receive(header http.Header, body []byte, now time.Time) (outc
 	switch settled {
 	case held.SettledPaid:
 		return eventPaid, nil
+	case held.SettledUnknown:
+		slog.Error("a payment was made for an order of an ended sale that is not kept; it is due to be given back",
+			"order", r.Order, "payment", r.Payment, "amount", r.Amount, "event", r.Event)
+		return eventNoOrder, nil
 	case held.SettledRefund:
 		slog.Warn("a payment is due to be given back", "order", r.Order, "payment", r.Payment, "amount", r.Amount,
 			"event", r.Event)
