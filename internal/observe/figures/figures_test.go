@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"flashsale/internal/testkit"
 )
 
 func TestHistogramBounds(t *testing.T) {
@@ -119,7 +121,7 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 	w := Private()
 	call, reason := w.Calls.Index("POST /orders"), []byte("FOOD_OUT_OF_STOCK")
 	w.Refusals.Index(reason)
-	if n := testing.AllocsPerRun(100, func() {
+	if n := testkit.Allocations(func() {
 		w.Calls.Count(call, 403, time.Millisecond)
 		w.Refusals.Inc(w.Refusals.Index(reason))
 		w.Redis.BatchCalls.Observe(3)
