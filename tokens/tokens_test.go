@@ -262,12 +262,3 @@ func BenchmarkAccess(b *testing.B) {
 		k.Access(token, now)
 	}
 }
-
-func BenchmarkLogin(b *testing.B) {
-	k := keys(b, secretA)
-	var buf [Length]byte
-	b.ReportAllocs()
-	for b.Loop() {
-		k.AppendAccess(buf[:0], 9, rand.Uint32(), now)
-	}
-}

@@ -109,18 +109,6 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64(len(catalog.image)), "image-bytes")
 }
 
-func BenchmarkAuthenticate(b *testing.B) {
-	catalog := mustLoad(b, builtInConfig(10000))
-	for _, name := range []string{"user5000", "nobody00"} {
-		b.Run(fmt.Sprintf("name=%s", name), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				catalog.Authenticate([]byte(name), []byte("pass5000"))
-			}
-		})
-	}
-}
-
 // Fingerprints are equal for the same users in any order, and each shows what it is of: root's password or
 // the others.
 func TestUserFingerprints(t *testing.T) {

@@ -142,25 +142,6 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-func BenchmarkCount(b *testing.B) {
-	w := Private()
-	call := w.Calls.Index("POST /orders")
-	for b.Loop() {
-		w.Calls.Count(call, 200, 400*time.Microsecond)
-	}
-}
-
-func BenchmarkRefusal(b *testing.B) {
-	w := Private()
-	for i := range 27 {
-		w.Refusals.Index(fmt.Appendf(nil, "SOME_OTHER_REASON_%d", i))
-	}
-	reason := []byte("FOOD_OUT_OF_STOCK")
-	for b.Loop() {
-		w.Refusals.Inc(w.Refusals.Index(reason))
-	}
-}
-
 // A board holds the last text that fits, and is read whole also while it is written.
 func TestBoard(t *testing.T) {
 	var b Board
