@@ -83,19 +83,6 @@ func login(name, password string) string {
 	return fmt.Sprintf(`{"username":%q,"password":%q}`, name, password)
 }
 
-// Without -chat there is nothing of it.
-func TestAccountsOff(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		s.expect(t, 0, "POST", "/users", registration("alice", "password"), 404, unknownPath)
-		s.expect(t, 2, "PUT", "/users/me/password", `{"old":"a","new":"b"}`, 404, unknownPath)
-		for _, method := range []string{"GET", "PUT", "DELETE"} {
-			s.expect(t, 2, method, "/contacts/3", "", 404, unknownPath)
-		}
-		s.expect(t, 2, "GET", "/contacts", "", 404, unknownPath)
-		s.expect(t, 0, "POST", "/login", login("alice", "password"), 403, authFail)
-	})
-}
-
 func TestRegister(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.withAccounts(t)
@@ -321,10 +308,6 @@ func TestAccountsAreLimited(t *testing.T) {
 
 // The check of a token, and a login of the catalogue, do not allocate beside the room.
 func TestAccountsDoNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withAccounts(t)
 	testkit.Must(t, s.sessions.EndAll(sessions.User(7)))

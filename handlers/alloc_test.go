@@ -19,10 +19,6 @@ import (
 // The hot flow does not allocate: handler, token and redisx together; nor do IDs of requests, given or made,
 // and an access log in which the request has no line.
 func TestHotFlowDoesNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
 	for name, change := range map[string]func(*Config){
 		"plain": func(*Config) {}, "IDs given": trustLoopback,
 		"IDs made": func(cfg *Config) { cfg.RequestIDs = true },
@@ -66,7 +62,7 @@ func (s *shop) callHot(t *testing.T, name string) {
 			}
 			var ctx fasthttp.RequestCtx
 			ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
-			n := testing.AllocsPerRun(200, func() {
+			n := testkit.Allocations(func() {
 				ctx.Response.Reset()
 				s.handle(&ctx)
 			})
@@ -95,7 +91,7 @@ func (s *shop) allocsOf(method, uri, body string, header ...string) (status int,
 	}
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
-	allocs = testing.AllocsPerRun(200, func() { // the first run, which is not counted, begins a cart
+	allocs = testkit.Allocations(func() { // the first run, which is not counted, begins a cart
 		ctx.Response.Reset()
 		s.handle(&ctx)
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"flashsale/internal/rooms/live"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -56,13 +57,9 @@ func TestEveryErrorHasEnglish(t *testing.T) {
 // The page has a text for every error, in English and in Chinese.
 func TestPageHasEveryError(t *testing.T) {
 	messages, err := os.ReadFile("web/page/messages.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	chinese, err := os.ReadFile("web/page/zh.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	codeOf := regexp.MustCompile(`"code":"(\w+)"`)
 	for _, f := range append(slices.Clone(failures), unknownField(nil, nil)) {
 		code := codeOf.FindSubmatch(f.body)[1]
@@ -76,9 +73,7 @@ func TestPageHasEveryError(t *testing.T) {
 // The page names the refusals that anybody is told of as the live view has them.
 func TestPageNamesPublicRefusals(t *testing.T) {
 	messages, err := os.ReadFile("web/page/messages.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	block := regexp.MustCompile(`(?s)\nconst figures = \{\n(.*?)\n\};`).FindSubmatch(messages)[1]
 	var got []string
 	for _, line := range regexp.MustCompile(`(?m)^  (\w+):`).FindAllSubmatch(block, -1) {

@@ -25,9 +25,7 @@ const (
 func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	t.Helper()
 	list, err := limits.ParseRules("rules", rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	l := limits.New(limits.Config{Redis: s.redis.Config, Rules: list, Users: s.cfg.Catalog.Users(),
 		UserOf: s.cfg.Catalog.UserOf, AdminFrom: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	testkit.Background(t, l.Run)
@@ -221,7 +219,6 @@ func TestLimitsService(t *testing.T) { onBoth(t, testLimitsService) }
 
 func testLimitsService(t *testing.T, s *shop) {
 	const path = "/limits/check"
-	s.expect(t, 1, "POST", path, "{}", 404, unknownPath) // it is off
 	s = limited(t, s, "mail by email 3/m; mail by ip 100/h; sms by user 1/m; mail by email of vip unlimited; "+
 		"mail by user 1/m shadow; order by user 5/m; order by ip 5/m; login_failed by user 5/m", nil)
 	right := []string{"Authorization", "Bearer " + serviceToken}
@@ -343,10 +340,6 @@ func TestLimitsWithoutRedis(t *testing.T) {
 
 // The hot calls do not allocate with the default rules and the bound on adds either.
 func TestLimitsDoNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
 	s := limited(t, open(t, "unix", redistest.Start(t).Socket), limits.DefaultRules,
 		func(cfg *Config) { cfg.CartAddsMinute = 1 << 20 })
 	for _, call := range []struct {
@@ -364,7 +357,7 @@ func TestLimitsDoNotAllocate(t *testing.T) {
 		request.SetBodyString(call.body)
 		request.Header.Set("Access-Token", s.token(2))
 		ctx.Init(&request, nil, nil)
-		n := testing.AllocsPerRun(200, func() {
+		n := testkit.Allocations(func() {
 			ctx.Response.Reset()
 			s.handle(&ctx)
 		})

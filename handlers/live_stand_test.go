@@ -20,14 +20,10 @@ import (
 func (s *shop) liveShop(t *testing.T, viewersMax int, change func(*Config)) (*shop, string) {
 	t.Helper()
 	memory, err := figures.New(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { memory.File().Close() })
 	worker, err := figures.Join(memory.File(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(worker.Leave)
 	var with *shop
 	keeper := live.NewKeeper(live.KeeperConfig{Redis: s.redis.Room(live.HashTag), Figures: memory,
@@ -38,9 +34,7 @@ func (s *shop) liveShop(t *testing.T, viewersMax int, change func(*Config)) (*sh
 		ViewersMax: viewersMax, Sale: func() []byte { return with.SaleBody() },
 		Look: func() live.State { return live.State{Up: true} },
 		Top:  func() []byte { return []byte(`[{"key":"k","hits":3}]`) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	with = s.twin(func(cfg *Config) {
 		cfg.Figures, cfg.ServiceToken = worker, serviceToken
 		if change != nil {
@@ -70,9 +64,7 @@ func watch(t *testing.T, address string, encryption *tls.Config, request string)
 	if err == nil && encryption != nil {
 		c = tls.Client(c, encryption)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := io.WriteString(c, request); err != nil {
@@ -87,9 +79,7 @@ func watch(t *testing.T, address string, encryption *tls.Config, request string)
 		head += line
 	}
 	r, err := http.ReadResponse(bufio.NewReader(io.MultiReader(strings.NewReader(head), all)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &stream{t, c, r, head, bufio.NewReader(r.Body)}
 }
 

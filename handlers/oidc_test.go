@@ -58,7 +58,6 @@ func (s *shop) comeBack(t *testing.T, header ...string) string {
 func TestProviderLogin(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		log := testkit.CaptureLog(t)
-		s.expect(t, 0, "GET", beginning, "", 404, unknownPath)
 		p := s.withProvider(t)
 		refused := func(body string, status int, want string, header ...string) {
 			t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -19,9 +20,7 @@ import (
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
 	site, err := web.New([]byte("[]"), web.Brand{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.join(Page(site, PushPlace{}))
 }
 
@@ -33,9 +32,7 @@ func testPage(t *testing.T, s *shop) {
 	for path, file := range map[string]string{"/web/app.js": "app.js", "/web/%61pp.js": "app.js",
 		"/web/base.css": "base.css", "/web/icon.svg": "icon.svg", "/favicon.ico": "icon.svg"} {
 		want, err := os.ReadFile("web/page/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		status, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "identity")
 		if status != 200 || body != string(want) {
 			t.Errorf("GET %s: %d, %d bytes, want %d bytes of %s", path, status, len(body), len(want), file)
@@ -133,9 +130,7 @@ func TestPageIsCached(t *testing.T) { onBoth(t, testPageIsCached) }
 func testPageIsCached(t *testing.T, s *shop) {
 	s.withPage(t)
 	want, err := os.ReadFile("web/page/app.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	tags := map[string]string{}
 	for accepts, zips := range map[string]bool{"gzip": true, "br, GZIP;q=0.5": true,
 		"deflate, gzip ; q=0.001": true, "identity": false, "": false, "*": false, "gzip;q=0": false,
@@ -144,9 +139,7 @@ func testPageIsCached(t *testing.T, s *shop) {
 		coding := h.Get("Content-Encoding")
 		if coding == "gzip" {
 			r, err := gzip.NewReader(bytes.NewReader([]byte(body)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			text, err := io.ReadAll(r)
 			if err != nil || len(body) >= len(text) {
 				t.Errorf("%d bytes are sent for %d, %v", len(body), len(text), err)
@@ -199,9 +192,7 @@ func TestPageOverTLS(t *testing.T) {
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	site, err := web.New([]byte("[]"), web.Brand{}, web.Chat, web.Provider+`=a"b`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.join(Page(site, PushPlace{Address: "0.0.0.0:8090"}))
 	_, body, h := s.call(t, 0, "GET", "/", "")
 	policy := h.Get("Content-Security-Policy")

@@ -32,7 +32,6 @@ func (s *shop) withPresence(t *testing.T) *presence.Presence {
 
 func TestPresence(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		s.expect(t, 2, "POST", "/presence", "", 404, unknownPath) // the room is off
 		s.withPresence(t)
 		redis := func(receiver any, words ...string) {
 			redistest.Command(t, s.redis.Network, s.redis.Address, receiver, words...)

@@ -34,21 +34,11 @@ func (s *shop) withRepeatsOf(t *testing.T, bytes int64) *repeats.Counter {
 	t.Helper()
 	counter, err := repeats.New(repeats.Config{Redis: s.redis.Config, Secret: secret, Window: time.Hour,
 		BytesMax: bytes, RepliesMax: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.Background(t, counter.Run)
 	testkit.Until(t, "connection of the room", counter.Conn().Up)
 	s.join(Repeats(counter, vkGroups))
 	return counter
-}
-
-// A room that is off has no URLs.
-func TestRepeatsOff(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 404, unknownPath)
-		s.expect(t, 0, "POST", "/vk/callback", `{"type":"x"}`, 404, unknownPath)
-	})
 }
 
 func TestRepeats(t *testing.T) {
@@ -183,9 +173,7 @@ func TestVKMessagesWithoutEvent(t *testing.T) {
 	}
 	s.expect(t, 2, "POST", "/repeats", `{"text":"one"}`, 200, `{"count":3}`)
 	emptied := pipeline.Command(nil, "DEL", "repeats:{r}:due:0", "repeats:{r}:replies:0") // the queue is full
-	if err := counter.Conn().Do(emptied); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, counter.Conn().Do(emptied))
 	s.vk(t, vkMessageNew("", `{"date":5,"user_id":1,"body":"two"}`), 200, "ok")
 	s.vk(t, vkMessageNew("", `{"date":5,"user_id":1,"body":"three"}`), 200, "ok")
 	s.expect(t, 2, "POST", "/repeats", `{"text":"two"}`, 200, `{"count":1}`)

@@ -133,6 +133,23 @@ func TestTableRefusesLines(t *testing.T) {
 	}
 }
 
+// A room that is off has no calls: each is 404, or 405 where the sale has the path.
+func TestRoomsThatAreOff(t *testing.T) {
+	_, table := wholeTable(t)
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.unchecked()
+		for _, line := range table[len(s.saleRoutes()):] {
+			path, want := strings.ReplaceAll(line.Pattern, ":", ""), 404
+			if s.router.find([]byte(path)) != nil {
+				want = 405
+			}
+			if status, body, _ := s.call(t, rootUser, line.Method, path, "{}"); status != want {
+				t.Errorf("%s %s: %d %s, want %d", line.Method, path, status, body, want)
+			}
+		}
+	})
+}
+
 const unknownPath = `{"code":"NOT_FOUND","message":"路径不存在"}`
 
 // OPTIONS names the methods of a path, of * those of the server, and needs no token.

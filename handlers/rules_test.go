@@ -129,10 +129,6 @@ household,smith,user5
 
 // Rules cost the order path no allocation, whether they refuse an order or not.
 func TestRulesDoNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
 	s := ruledShop(t, "unix", redistest.Start(t).Socket, "limit,1,0\nwindow,5,fcode\ncoupon,fcode,CODE-1\n")
 	body := `{"cart_id":"` + s.cartOf(2) + `","coupon":"CODE-1"}`
 	s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(2), `{"food_id":1,"count":1}`, 204, "")

@@ -58,22 +58,6 @@ func (s *shop) withThreads(t *testing.T) {
 	s.join(Threads(c))
 }
 
-// A room that is off has no URLs.
-func TestThreadsOff(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		s.unchecked()
-		for _, call := range []string{"POST /threads", "GET /threads", "GET /threads/u2-3", "PATCH /threads/u2-3",
-			"GET /threads/u2-3/members", "PUT /threads/u2-3/members", "PUT /threads/u2-3/members/4",
-			"DELETE /threads/u2-3/members/4", "POST /threads/u2-3/messages", "GET /threads/u2-3/messages",
-			"GET /rooms/sale", "POST /rooms/sale/messages", "GET /rooms/sale/messages",
-			"DELETE /rooms/sale/messages/1", "PUT /rooms/sale/pin", "DELETE /rooms/sale/pin",
-			"PUT /rooms/sale/muted/2", "DELETE /rooms/sale/muted/2"} {
-			method, path, _ := strings.Cut(call, " ")
-			s.expect(t, 1, method, path, `{}`, 404, unknownPath)
-		}
-	})
-}
-
 // expectFailure expects the body of a failure.
 func (s *shop) expectFailure(t *testing.T, user uint32, method, path, body string, f *failure) {
 	t.Helper()

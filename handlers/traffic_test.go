@@ -27,9 +27,7 @@ const (
 func (s *shop) trafficConfig(t *testing.T) traffic.Config {
 	t.Helper()
 	tiers, err := traffic.ParseRetention(traffic.DefaultRetention)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return traffic.Config{Redis: s.redis.Config, Sale: "sale", Tiers: tiers, Zone: time.UTC, KeysMax: 100,
 		Now: func() time.Time { return time.Date(2026, 3, 2, 10, 20, 30, 0, time.UTC) }}
 }
@@ -66,9 +64,7 @@ func (s *shop) withTraffic(t *testing.T) (flush func()) {
 func span(t *testing.T, text string) traffic.Span {
 	t.Helper()
 	s, err := traffic.ParseSpan(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s
 }
 
@@ -84,15 +80,6 @@ func (s *shop) total(t *testing.T, key string) string {
 		return found[1]
 	}
 	return ""
-}
-
-// A room that is off has no URLs.
-func TestTrafficOff(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		s.expect(t, 1, "GET", "/traffic?key=x&last=1h", "", 404, unknownPath)
-		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"x"}`, 404, unknownPath)
-		s.expect(t, 1, "GET", "/traffic/top", "", 404, unknownPath)
-	})
 }
 
 // What other programs count is answered to the byte.
@@ -307,10 +294,6 @@ func TestTrafficWithoutRedis(t *testing.T) {
 
 // Counting does not allocate on the hot flow.
 func TestTrafficDoesNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withTraffic(t)
 	for _, count := range []int{1, -1} {

@@ -93,13 +93,13 @@ func TestClocksApart(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	wantError(t, "a first sale", s.cfg.CheckClocks(t.Context(), Times{ClosesAt: later}), ErrClocksDiffer)
-	wantError(t, "one without times", s.cfg.CheckClocks(t.Context(), Times{}), nil)
+	testkit.Wants(t, "a first sale", s.cfg.CheckClocks(t.Context(), Times{ClosesAt: later}), ErrClocksDiffer)
+	testkit.Wants(t, "one without times", s.cfg.CheckClocks(t.Context(), Times{}), nil)
 	past := time.Now().Add(-time.Hour)
 	for _, c := range []Change{{By: "root", State: StatePaused}, {By: "root", State: StateOpen},
 		{By: "root", OpensAt: &past}} {
 		_, err := s.Change(c)
-		wantError(t, "another change", err, nil)
+		testkit.Wants(t, "another change", err, nil)
 	}
 	testkit.Until(t, "line about clocks that agree", func() bool {
 		skewed(0)

@@ -39,7 +39,7 @@ func TestAwaitLoaded(t *testing.T) {
 	default:
 	}
 	finish()
-	wantError(t, "in the end", <-result, nil)
+	testkit.Wants(t, "in the end", <-result, nil)
 	const line = "Redis still reads its data from disk; the start goes on when it is ready"
 	if log.Count(line) != log.Count("\n") {
 		t.Errorf("log %s", log)

@@ -107,14 +107,6 @@ func rawString(tb testing.TB, cfg Config, args ...string) string {
 
 func cartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
 
-// wantError compares the outcome of a call with the wanted one.
-func wantError(tb testing.TB, call string, outcome, want error) {
-	tb.Helper()
-	if !errors.Is(outcome, want) {
-		tb.Errorf("%s: %v, want %v", call, outcome, want)
-	}
-}
-
 // outcome is an Outcome that can be waited for.
 type outcome chan error
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // Each line: pieces left, the cart, and which foods its refusal names.
@@ -36,9 +38,7 @@ func wantLacks(t *testing.T, cfg Config, stock []int64, changes [][2]int64, want
 	s := open(t, cfg, stock...)
 	const user = 7
 	for _, change := range changes {
-		if err := s.addToCart(user, cartName(user), change[0], change[1]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(user, cartName(user), change[0], change[1]))
 	}
 	place := func() error {
 		return s.await(func(then Outcome) { s.PlaceOrderNaming(user, cartName(user), nil, then) })

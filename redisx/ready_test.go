@@ -58,7 +58,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 		_, err := s.Ready()
 		return err == nil
 	})
-	wantError(t, "an add on a ready sale", s.addToCart(1, cartName(1), 1, 1), nil)
+	testkit.Wants(t, "an add on a ready sale", s.addToCart(1, cartName(1), 1, 1), nil)
 }
 
 func TestReadyAsksForWrites(t *testing.T) {
@@ -106,7 +106,7 @@ func testJoinAndOrderWithoutMemory(t *testing.T, server *redistest.Server, cfg C
 	if opened, err := Open(t.Context(), cfg, other); err != nil || opened.Sale != s.ID() {
 		t.Errorf("joined %+v, %v", opened, err)
 	}
-	wantError(t, "order", s.placeOrder(2, cartName(2), nil), nil)
+	testkit.Wants(t, "order", s.placeOrder(2, cartName(2), nil), nil)
 }
 
 // A Redis that wants another password in mid-sale answers, and the log has its words.
@@ -117,7 +117,7 @@ func testPasswordChangedInMidSale(t *testing.T, server *redistest.Server, cfg Co
 	s := open(t, cfg, 10)
 	server.Do(t, "CONFIG SET requirepass other\r\nCLIENT KILL TYPE normal SKIPME yes")
 	testkit.Until(t, "the refusal is logged", func() bool {
-		wantError(t, "add", s.addToCart(2, cartName(2), 1, 1), ErrUnavailable)
+		testkit.Wants(t, "add", s.addToCart(2, cartName(2), 1, 1), ErrUnavailable)
 		return log.Count("NOAUTH Authentication required. (set REDIS_PASSWORD)") == 1
 	})
 	if log.Count("Redis refuses to serve: orders get 503 until it does") != 1 {

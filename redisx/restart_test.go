@@ -50,7 +50,7 @@ func TestRedisRestartedAroundTimes(t *testing.T) {
 					err = s.placeOrder(2, cartName(2), []byte("k"))
 					return !errors.Is(err, ErrUnavailable) && s.Check() == nil
 				})
-				wantError(t, "the first order", err, tc.outcome)
+				testkit.Wants(t, "the first order", err, tc.outcome)
 				found, err := s.Snapshot()
 				if err != nil || found.State != tc.want || found.Orders+found.Left[0] != 5 {
 					t.Errorf("then %+v, %v; want %s", found, err, tc.want)

@@ -3,6 +3,7 @@ package redisx
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -58,7 +59,10 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 	stock := []int64{100, 37, 1, 250, 12}
 	s := open(t, cfg, stock...)
 	var all sync.WaitGroup
-	var sold [6]atomic.Int64
+	var sold, refused [6]atomic.Int64 // refused: the fewest pieces that an order was refused for
+	for food := range refused {
+		refused[food].Store(math.MaxInt64)
+	}
 	for seller := range uint32(20) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(seller), 0))
@@ -72,6 +76,10 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 					sold[food].Add(pieces)
 				case !errors.Is(err, ErrOutOfStock):
 					t.Error(err)
+				default:
+					for fewest := refused[food].Load(); pieces < fewest; fewest = refused[food].Load() {
+						refused[food].CompareAndSwap(fewest, pieces)
+					}
 				}
 			}
 		})
@@ -83,6 +91,9 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 	for food, left := range found.Left {
 		if got := left + sold[food+1].Load(); got != stock[food] {
 			t.Fatalf("food %d: %d left, %d sold of %d", food+1, left, sold[food+1].Load(), stock[food])
+		}
+		if fewest := refused[food+1].Load(); fewest <= left { // the pieces only become fewer
+			t.Errorf("food %d: an order for %d was refused, and %d are left", food+1, fewest, left)
 		}
 		for ; left > 0; left-- { // the rest, piece by piece
 			user++
@@ -96,7 +107,5 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 		t.Errorf("after the last piece: %v, %v", found.Left, err)
 	}
 	testkit.Must(t, s.addToCart(1000, cartName(1000), 1, 1))
-	if err := s.placeOrder(1000, cartName(1000), nil); !errors.Is(err, ErrOutOfStock) {
-		t.Errorf("an order after the last piece: %v", err)
-	}
+	testkit.Wants(t, "an order after the last piece", s.placeOrder(1000, cartName(1000), nil), ErrOutOfStock)
 }

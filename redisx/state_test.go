@@ -93,19 +93,19 @@ func TestOrdersOutsideOpen(t *testing.T) {
 						t.Errorf("cart %d: %v, want %v", cart, got, err)
 					}
 				}
-				wantError(t, "add", s.addToCart(3, cartName(3), 1, 1), nil)
+				testkit.Wants(t, "add", s.addToCart(3, cartName(3), 1, 1), nil)
 				if got := rawString(t, cfg, "GET", cartPrefix+string(cartName(3))); got != "1:1,1:1," {
 					t.Errorf("the cart is %q", got)
 				}
-				wantError(t, "the same order again", s.placeOrder(2, cartName(2), []byte("k")), nil)
-				wantError(t, "a second order", s.placeOrder(2, cartName(2), nil), ErrHasOrder)
+				testkit.Wants(t, "the same order again", s.placeOrder(2, cartName(2), []byte("k")), nil)
+				testkit.Wants(t, "a second order", s.placeOrder(2, cartName(2), nil), ErrHasOrder)
 				if found, err := s.Snapshot(); err != nil || found.Left[0] != 4 || found.Orders != 1 {
 					t.Errorf("then %+v, %v", found, err)
 				}
 				if _, err := s.Change(Change{By: "root", State: StateOpen}); err != nil {
 					t.Fatal(err)
 				}
-				wantError(t, "opened", s.placeOrder(3, cartName(3), nil), nil)
+				testkit.Wants(t, "opened", s.placeOrder(3, cartName(3), nil), nil)
 			})
 		})
 	}
@@ -131,7 +131,7 @@ func TestGateFollowsTheMarker(t *testing.T) {
 		}
 		raw(t, cfg, nil, "DEL", gatePrefix+s.ID())
 		raw(t, cfg, nil, "HDEL", MarkerKey, "id")
-		wantError(t, "without marker and gate", s.placeOrder(7, cartName(1), nil), ErrSaleGone)
+		testkit.Wants(t, "without marker and gate", s.placeOrder(7, cartName(1), nil), ErrSaleGone)
 		if n := rawString(t, cfg, "EXISTS", gatePrefix+s.ID()); n != "0" {
 			t.Error("a gate was made for a sale without a marker")
 		}
@@ -213,7 +213,7 @@ func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, cfg, "closes_at=later")
-		wantError(t, "an order", s.placeOrder(2, cartName(2), nil), ErrClosed)
+		testkit.Wants(t, "an order", s.placeOrder(2, cartName(2), nil), ErrClosed)
 		found, err := s.Snapshot()
 		if err != nil || found.State != StateClosed || found.Left[0] != 5 {
 			t.Errorf("%+v, %v; want closed", found, err)
@@ -226,7 +226,7 @@ func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 		if _, err := s.Change(Change{By: "root", State: StateOpen}); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, "an order after root has opened the sale", s.placeOrder(2, cartName(2), nil), nil)
+		testkit.Wants(t, "an order after root has opened the sale", s.placeOrder(2, cartName(2), nil), nil)
 		const want = "terminal opened 10 {} {}, clock state open closed, root times {} {later}-{} {coming}, " +
 			"root state closed open"
 		if log := logOf(t, s); log != want {

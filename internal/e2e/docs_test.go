@@ -271,36 +271,3 @@ func (f *docFacts) list(t *testing.T) {
 		return nil
 	}))
 }
-
-// The checks find each kind of fault in a text made for it, and no fault in other texts.
-func TestDocsChecksFindFaults(t *testing.T) {
-	facts := &docFacts{
-		files: []string{"README.md", "handlers", "handlers/routes.go", "scripts", "scripts/drill/README.md"},
-		texts: map[string]string{"README.md": "# Top\n",
-			"scripts/drill/README.md": "# Fault drills\n## Why `x`?\n## Twice\n## Twice\n"},
-		flags: map[string]map[string]bool{"flashsale": {"data": true}, "bench": {"rate": true},
-			"drill": {"only": true}},
-		drills: []string{"redis-killed", "reset"},
-	}
-	const noFile, noHeading = ": there is no such file", ": there is no such heading"
-	for _, test := range [][2]string{
-		{"[x](scripts/drill/README.md#why-x) [y](#top) [z](https://a.example/b#c)", ""},
-		{"[x](scripts/drill/README.md#twice-1)", ""},
-		{"[x](scripts/drill/README.md#twice-2)", "link to scripts/drill/README.md#twice-2" + noHeading},
-		{"[x](scripts/gone/README.md)", "link to scripts/gone/README.md" + noFile},
-		{"`handlers/*.go` `./handlers` `routes.go` `/login` `users.csv`", ""},
-		{"`handlers/gone.go`", "path handlers/gone.go" + noFile},
-		{"`gone.go`", "path gone.go" + noFile},
-		{"`-data=x` `-rate` `curl -sk x`", ""},
-		{"`-gone`", "flag -gone: no program has it"},
-		{"`flashsale audit -gone`", "flag -gone: flashsale has none"},
-		{"```sh\n./flashsale -data x | y -z   # flashsale -gone\n```", ""},
-		{"```sh\n./flashsale -only\n```", "flag -only: flashsale has none"},
-		{"```sh\ngo run ./scripts/drill -only reset+redis-*\n```", ""},
-		{"```sh\ngo run ./scripts/drill -only gone\n```", "drill gone: there is none"},
-	} {
-		if got := strings.Join(facts.check("README.md", test[0]), "; "); got != test[1] {
-			t.Errorf("%q: found %q, want %q", test[0], got, test[1])
-		}
-	}
-}

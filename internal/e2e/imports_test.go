@@ -152,52 +152,6 @@ func goList(t *testing.T) [][]string {
 	return packages
 }
 
-// The rules above are checked against what they must allow and refuse, so that no rule is empty.
-func TestImportRules(t *testing.T) {
-	for _, test := range []struct {
-		of, imported string
-		want         bool
-	}{
-		{"", "internal/app", true},
-		{"", "handlers", false},
-		{"internal/app", "handlers", true},
-		{"internal/app", "internal/rooms/push", true},
-		{"internal/app", "", false},
-		{"handlers", "internal/rooms/limits", true},
-		{"handlers", "tokens", true},
-		{"handlers", "internal/app", false},
-		{"handlers", "", false},
-		{"handlers", "internal/openapi", false}, // its tests may
-		{"internal/rooms/push", "redisx", true},
-		{"internal/rooms/push", "internal/rooms/push/wire", true},
-		{"internal/rooms/push", "internal/rooms/limits", false},
-		{"internal/rooms/push", "tokens", false},
-		{"internal/config", "internal/catalog", true},
-		{"internal/config", "internal/app", false},
-		{"internal/store/datafolder", "internal/proc", true},
-		{"internal/serve/listener", "internal/serve/rawio", true},
-		{"internal/serve/listener", "handlers", false},
-		{"internal/serve/eventloop/looptest", "internal/serve/eventloop", true},
-		{"internal/proc", "internal/store/child", false},
-		{"redisx", "redisx/pipeline", true},
-		{"redisx", "tokens", false},
-		{"redisx", "internal/logpace", true},
-		{"redisx/pipeline", "redisx", false},
-		{"redisx/pipeline", "internal/serve/eventloop", false}, // its tests may, as all tests
-		{"redisx/redistest", "internal/testkit/launch", true},
-		{"tokens", "redisx", false},
-		{"scripts/bench", "scripts/bench/audit", true},
-		{"scripts/bench", "internal/testkit/launch", true},
-		{"scripts/bench", "internal/app", false},
-		{"scripts/bench/audit", "scripts/bench/load", false},
-		{"pricing", "redisx", false},
-	} {
-		if got := mayImport(test.of, test.imported); got != test.want {
-			t.Errorf("%q imports %q: allowed %v, want %v", test.of, test.imported, got, test.want)
-		}
-	}
-}
-
 // The top level holds what the plan allows, what .gitignore names, and dot files.
 func TestTopLevel(t *testing.T) {
 	t.Parallel()

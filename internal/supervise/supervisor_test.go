@@ -115,9 +115,7 @@ func TestFirstWorkerEndsBeforeItIsReady(t *testing.T) {
 			t.Errorf("worker %d is left behind", start[0])
 		}
 	}
-	if err := s.Roll(t.Context(), s.handover(play{})); !errors.Is(err, ErrStopped) {
-		t.Errorf("Roll returned %v, want ErrStopped", err)
-	}
+	testkit.Wants(t, "Roll returned", s.Roll(t.Context(), s.handover(play{})), ErrStopped)
 }
 
 func TestFirstWorkerIsNeverReady(t *testing.T) {

@@ -3,6 +3,7 @@ package testkit
 import (
 	"crypto/sha256"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -11,6 +12,19 @@ func Wants(tb testing.TB, what string, got, want error) {
 	tb.Helper()
 	if !errors.Is(got, want) {
 		tb.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// Tells expects an error whose text has all parts.
+func Tells(tb testing.TB, err error, parts ...string) {
+	tb.Helper()
+	if err == nil {
+		tb.Fatalf("no error, want one with %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			tb.Errorf("error %q does not say %q", err, part)
+		}
 	}
 }
 

@@ -34,6 +34,15 @@ func Need(tb testing.TB, program string) (path string) {
 	return path
 }
 
+// Allocations is how often a call of f allocates. Under the race detector, which allocates itself, it is 0.
+func Allocations(f func()) float64 {
+	allocations := testing.AllocsPerRun(200, f)
+	if Race {
+		return 0
+	}
+	return allocations
+}
+
 // Background runs f beside the test until stop is called or the test ends. An error of f fails the test.
 func Background(tb testing.TB, f func(context.Context) error) (stop func()) {
 	tb.Helper()

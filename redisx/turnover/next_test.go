@@ -169,9 +169,8 @@ func openNext(t *testing.T, cfg redisx.Config) {
 	}
 	saletest.Command(t, cfg, nil, "DEL", "o_x")
 	checkNext(t, cfg, s.ID(), id, 3)
-	if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
-		t.Errorf("an order in the sale before: %v, want redisx.ErrSaleGone", err)
-	}
+	err = s.PlaceOrder(50, saletest.CartName(50), nil)
+	testkit.Wants(t, "an order in the sale before", err, redisx.ErrSaleGone)
 	var prices []string
 	saletest.Command(t, cfg, &prices, "LRANGE", "prices_"+s.ID()+cfg.KeysOf(s.ID(), 0).Tag, "0", "-1")
 	if !slices.Equal(prices, []string{"10,20"}) {

@@ -66,9 +66,7 @@ func changed(t *testing.T, file string, pairs ...string) string {
 func exchange(t *testing.T, address, raw string) (reply string, closed bool) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", address, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	return exchangeOver(t, conn, raw)
 }

@@ -131,9 +131,7 @@ func TestFrontsGuardTheAdministratorsList(t *testing.T) {
 		open := startFront(t, name, server, everywhere)
 		closed := startFront(t, name, server, "192.0.2.0/24")
 		root := newBuyer(t, open)
-		if err := root.Login("root", rootPassword); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, root.Login("root", rootPassword))
 		list := func(front, path string) string {
 			reply, _ := exchange(t, front, "GET "+path+" HTTP/1.1\r\nHost: a\r\nAccess-Token: "+root.Token+
 				"\r\nConnection: close\r\n\r\n")

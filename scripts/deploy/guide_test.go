@@ -320,9 +320,7 @@ func (s *site) countOrders(t *testing.T) int {
 	out := run(t, s.desktop, nil, "sh", "-c",
 		`. ./operator.env; redis-cli -h $redis --scan --pattern 'o_*' | wc -l`)
 	n, err := strconv.Atoi(strings.TrimSpace(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }
 

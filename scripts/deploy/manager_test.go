@@ -111,9 +111,7 @@ func (s *site) startUnit(t *testing.T, machine string) *launch.Process {
 	}
 	env = append(env, "APP_HOST="+machine)
 	command := strings.Fields(expand(settings(unit, "ExecStart")[0]))
-	if err := os.MkdirAll(command[2], 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(command[2], 0o700))
 	path := tree + "/usr/local/bin/" + command[0] // where systemd looks first
 	program, err := os.Stat(path)
 	testkit.Must(t, err)

@@ -65,9 +65,7 @@ func newSite(t *testing.T) *site {
 		testkit.Need(t, name)
 	}
 	root, err := os.MkdirTemp("", "site") // short: the path of a unix socket is limited
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(),
 		services: map[string]*launch.Process{}}
@@ -169,9 +167,7 @@ func (s *site) path(name string) string { return filepath.Join(s.desktop, name) 
 
 func executable(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(path, 0o755))
 }
 
 // machine is the address of the machine 10.0.0.<last> of the guide.
@@ -244,9 +240,7 @@ func (s *site) paste(t *testing.T, name string) (out string, ok bool) {
 // control is what an operator types on a machine.
 func (s *site) control(t *testing.T, machine, command string) {
 	t.Helper()
-	if err := s.manage(t, machine, command); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.manage(t, machine, command))
 }
 
 // awaitReady returns when all servers are ready.

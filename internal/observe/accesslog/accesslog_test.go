@@ -205,7 +205,7 @@ func testWritesTogether(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) {
 	l := newLog(3, io.Discard)
 	l.records = make(chan Record, 200)
-	if n := testing.AllocsPerRun(100, func() {
+	if n := testkit.Allocations(func() {
 		if l.Takes(200) {
 			l.Add(&order)
 		}

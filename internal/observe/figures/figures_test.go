@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"flashsale/internal/testkit"
 )
 
 func TestHistogramBounds(t *testing.T) {
@@ -119,7 +121,7 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 	w := Private()
 	call, reason := w.Calls.Index("POST /orders"), []byte("FOOD_OUT_OF_STOCK")
 	w.Refusals.Index(reason)
-	if n := testing.AllocsPerRun(100, func() {
+	if n := testkit.Allocations(func() {
 		w.Calls.Count(call, 403, time.Millisecond)
 		w.Refusals.Inc(w.Refusals.Index(reason))
 		w.Redis.BatchCalls.Observe(3)
@@ -137,25 +139,6 @@ func TestLayout(t *testing.T) {
 	}
 	if slotBytes%8 != 0 {
 		t.Errorf("a slot has %d bytes", slotBytes)
-	}
-}
-
-func BenchmarkCount(b *testing.B) {
-	w := Private()
-	call := w.Calls.Index("POST /orders")
-	for b.Loop() {
-		w.Calls.Count(call, 200, 400*time.Microsecond)
-	}
-}
-
-func BenchmarkRefusal(b *testing.B) {
-	w := Private()
-	for i := range 27 {
-		w.Refusals.Index(fmt.Appendf(nil, "SOME_OTHER_REASON_%d", i))
-	}
-	reason := []byte("FOOD_OUT_OF_STOCK")
-	for b.Loop() {
-		w.Refusals.Inc(w.Refusals.Index(reason))
 	}
 }
 

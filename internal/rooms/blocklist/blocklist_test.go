@@ -239,7 +239,7 @@ func TestListedDoesNotAllocate(t *testing.T) {
 	b := New(path)
 	text, documents, listed := []byte("1234,123456"), make([]Document, 500), make([]bool, 500)
 	documents[499] = document(t, "1234,123456")
-	if n := testing.AllocsPerRun(100, func() {
+	if n := testkit.Allocations(func() {
 		b.List().Mark(documents, listed)
 		if d, ok := ParseDocument(text); !ok || !b.Listed(d) || !listed[499] {
 			t.Error("not listed")

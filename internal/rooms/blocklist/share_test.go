@@ -1,7 +1,6 @@
 package blocklist
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -140,9 +139,7 @@ func TestDamagedSnapshotInRedisIsPutRight(t *testing.T) {
 			testkit.Must(t, refresh(first))
 			generation := ask[string](t, server, "HGET", newestKey, "generation")
 			ask[int](t, server, damage(pieceKey(generation, 1))...)
-			if err := old.exchange(t.Context()); !errors.Is(err, errNotWhole) {
-				t.Errorf("error %v", err)
-			}
+			testkit.Wants(t, "error", old.exchange(t.Context()), errNotWhole)
 			testkit.Must(t, old.exchange(t.Context()))
 			testkit.Must(t, first.exchange(t.Context()))
 			piecesThatStay(t, server)
@@ -182,9 +179,7 @@ func TestUnreadableSnapshotIsFetchedOnce(t *testing.T) {
 	testkit.Must(t, err)
 	defer l.Close()
 	testkit.Must(t, k.share.publish(t.Context(), l, path, Info{Imported: 7}))
-	if err := k.exchange(t.Context()); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("error %v", err)
-	}
+	testkit.Wants(t, "error", k.exchange(t.Context()), ErrCorrupt)
 	testkit.Must(t, k.exchange(t.Context()))
 	piecesThatStay(t, server)
 }

@@ -111,7 +111,7 @@ func TestRun(t *testing.T) {
 func TestRefusedDoesNotAllocate(t *testing.T) {
 	d := New(Config{Redis: roomtest.Nowhere(), Sale: "s", Foods: 3})
 	lacks := []redisx.Lack{lack(1, 1), lack(2, 1)}
-	if n := testing.AllocsPerRun(100, func() { d.Refused(lacks); d.Refused(nil) }); n != 0 {
+	if n := testkit.Allocations(func() { d.Refused(lacks); d.Refused(nil) }); n != 0 {
 		t.Errorf("a refusal allocates %v times", n)
 	}
 }

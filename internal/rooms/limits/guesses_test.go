@@ -261,7 +261,7 @@ func TestKnownNetworks(t *testing.T) {
 		t.Errorf("they live for %s s", ttl)
 	}
 	i := 0
-	if n := testing.AllocsPerRun(100, func() { l.LoggedIn(7, address(i%9)); i++ }); n != 0 {
+	if n := testkit.Allocations(func() { l.LoggedIn(7, address(i%9)); i++ }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

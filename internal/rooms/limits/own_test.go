@@ -258,14 +258,10 @@ func TestStopCounts(t *testing.T) {
 
 // The looks of the order path do not allocate, with values remembered and without.
 func TestLooksDoNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
 	l := begin(t, roomtest.Redis(t), DefaultRules+"; order by user 2/s")
 	l.fails(t, someone, 5)
 	now := time.Now()
-	if n := testing.AllocsPerRun(100, func() {
+	if n := testkit.Allocations(func() {
 		l.wait(LoginFailed, someone, now)
 		l.wait(Order, Who{ID: 7}, now)
 		l.wait(Cart, Who{ID: 7}, now)

@@ -278,7 +278,7 @@ func TestLarge(t *testing.T) {
 	rules := New(set)
 	var scratch [CodeMax]byte
 	code := []byte("code-99999")
-	if n := testing.AllocsPerRun(100, func() {
+	if n := testkit.Allocations(func() {
 		terms, err := rules.For(users*7+2-7, code, scratch[:])
 		if err != nil || terms.Foods != "" || terms.Household != "home 49999" {
 			t.Fatalf("%+v, %v", terms, err)

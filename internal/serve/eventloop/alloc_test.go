@@ -109,26 +109,6 @@ func heap() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-func BenchmarkKeptAlive(b *testing.B) {
-	c := open(b, listener.Config{}).rawClient()
-	c.connect()
-	defer c.close()
-	b.ReportAllocs()
-	for b.Loop() {
-		c.call()
-	}
-}
-
-func BenchmarkNewConnection(b *testing.B) {
-	c := open(b, listener.Config{}).rawClient()
-	b.ReportAllocs()
-	for b.Loop() {
-		c.connect()
-		c.call()
-		c.close()
-	}
-}
-
 // The address of a peer is read as the kernel writes it, in either family.
 func TestPeer(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 var limits = Limits{Head: 8 << 10, URL: 1 << 10, Headers: 100, Body: 1 << 10, LongestBody: 4 << 10,
@@ -281,7 +283,7 @@ const (
 func TestNoAllocations(t *testing.T) {
 	for _, text := range []string{plainGet, plainPost, chunked + "2;a=b\r\n{}\r\n0\r\nX: y\r\n\r\n"} {
 		received := []byte(text)
-		if n := testing.AllocsPerRun(100, func() {
+		if n := testkit.Allocations(func() {
 			var r Request
 			if v := r.Scan(received, &limits); v != Whole {
 				t.Fatal(v)

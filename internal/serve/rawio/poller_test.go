@@ -49,7 +49,7 @@ func TestPollLetsReadersGoFirst(t *testing.T) {
 func TestPollDoesNotAllocate(t *testing.T) {
 	p, err := NewPoller()
 	testkit.Must(t, err)
-	if n := testing.AllocsPerRun(100, func() { p.Poll() }); n != 0 {
+	if n := testkit.Allocations(func() { p.Poll() }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 	p.Close()

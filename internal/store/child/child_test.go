@@ -129,9 +129,7 @@ func TestFinishKillsAChildThatDoesNotEnd(t *testing.T) {
 }
 
 func TestStartReportsWhatCannotBeStarted(t *testing.T) {
-	if err := Start(exec.Command("/nowhere/program"), syscall.SIGTERM); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
+	testkit.Wants(t, "error", Start(exec.Command("/nowhere/program"), syscall.SIGTERM), os.ErrNotExist)
 }
 
 func TestBackoff(t *testing.T) {

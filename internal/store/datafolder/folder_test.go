@@ -20,19 +20,6 @@ func open(t *testing.T, path string) *Folder {
 	return folder
 }
 
-// wantError fails unless err's text has all parts.
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one with %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
-		}
-	}
-}
-
 func wantMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -58,14 +45,14 @@ func TestOpenRefusesAFolderThatOthersMayWrite(t *testing.T) {
 	path := t.TempDir()
 	testkit.Must(t, os.Chmod(path, 0o777))
 	_, err := Open(path)
-	wantError(t, err, path, "mode 0777", "chmod 700", "-data")
+	testkit.Tells(t, err, path, "mode 0777", "chmod 700", "-data")
 }
 
 func TestOpenRefusesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	testkit.Must(t, os.WriteFile(path, nil, 0o600))
 	_, err := Open(path)
-	wantError(t, err, "cannot make data folder", path, "not a directory")
+	testkit.Tells(t, err, "cannot make data folder", path, "not a directory")
 }
 
 func TestWriteRootPassword(t *testing.T) {
@@ -115,7 +102,7 @@ func TestDamagedSaleIsRefused(t *testing.T) {
 		"ABCDEFGH cache:6379\n", "abcdefgh  \n", "a\nbcdefgh cache:6379\n", "abcdefgh cache\n:6379\n"} {
 		testkit.WriteFile(t, f.SalePath(), text)
 		_, err := f.Served()
-		wantError(t, err, f.SalePath()+" does not name a sale and its Redis, as it should; restore it, "+
+		testkit.Tells(t, err, f.SalePath()+" does not name a sale and its Redis, as it should; restore it, "+
 			"or make sure that REDIS_HOST is right and delete it")
 	}
 }
@@ -130,17 +117,17 @@ func TestLinksAreRefused(t *testing.T) {
 			testkit.Must(t, os.Symlink(elsewhere, folder.File(name)))
 			want := folder.File(name) + " is a symbolic link; remove it, or choose another folder with -data"
 			_, err := Open(folder.Path())
-			wantError(t, err, want)
+			testkit.Tells(t, err, want)
 			uses := map[string]func() error{
 				lockName:        folder.Lock,
 				tokenSecretName: func() error { _, err := folder.TokenSecret(); return err },
 				saleName:        func() error { _, err := folder.Served(); return err },
 			}
 			if use, found := uses[name]; found {
-				wantError(t, use(), want)
+				testkit.Tells(t, use(), want)
 			}
 			_, err = folder.OpenFile(name, os.O_RDWR)
-			wantError(t, err, want)
+			testkit.Tells(t, err, want)
 			testkit.Must(t, folder.WriteRootPassword("root's"))
 			testkit.Must(t, folder.WriteSale("abcdefgh", "cache:6379"))
 			if text, err := os.ReadFile(elsewhere); err != nil || string(text) != strings.Repeat("5e", 32)+"\n" {
@@ -154,7 +141,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	folder := open(t, t.TempDir())
 	testkit.Must(t, unix.Mkfifo(folder.File(tokenSecretName), 0o600))
 	_, err := folder.TokenSecret()
-	wantError(t, err, folder.File(tokenSecretName)+" is not a regular file")
+	testkit.Tells(t, err, folder.File(tokenSecretName)+" is not a regular file")
 }
 
 // owned is a file of this user.
@@ -173,7 +160,7 @@ func TestOtherOwnersAreRefused(t *testing.T) {
 		}
 	}
 	err := checkOwner("data folder x", owned{user: me + 1})
-	wantError(t, err, fmt.Sprintf("data folder x belongs to user %d, and this server runs as user %d; run "+
+	testkit.Tells(t, err, fmt.Sprintf("data folder x belongs to user %d, and this server runs as user %d; run "+
 		"chown on it or choose another folder with -data", me+1, me))
 	if me != 0 {
 		return // only root can give a file away
@@ -181,11 +168,11 @@ func TestOtherOwnersAreRefused(t *testing.T) {
 	folder := open(t, t.TempDir())
 	testkit.Must(t, os.Chown(folder.Path(), 12345, -1))
 	_, err = Open(folder.Path())
-	wantError(t, err, "data folder "+folder.Path()+" belongs to user 12345")
+	testkit.Tells(t, err, "data folder "+folder.Path()+" belongs to user 12345")
 	testkit.WriteFile(t, folder.File(tokenSecretName), strings.Repeat("5e", SecretBytes))
 	testkit.Must(t, os.Chown(folder.File(tokenSecretName), 12345, -1))
 	_, err = folder.TokenSecret()
-	wantError(t, err, folder.File(tokenSecretName)+" belongs to user 12345")
+	testkit.Tells(t, err, folder.File(tokenSecretName)+" belongs to user 12345")
 }
 
 // The folder itself may be a link: systemd's state directories are.

@@ -48,9 +48,7 @@ func TestLockStaysWithAChildThatInheritedIt(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, store.Start())
 	testkit.Must(t, first.Unlock())
-	if err := second.Lock(); !errors.Is(err, ErrInUse) {
-		t.Errorf("lock while the child lives: %v, want ErrInUse", err)
-	}
+	testkit.Wants(t, "lock while the child lives", second.Lock(), ErrInUse)
 	input.Close()
 	testkit.Must(t, store.Wait())
 	if err := second.Lock(); err != nil {
@@ -109,7 +107,7 @@ func TestLockGivesUpOnAStoreThatStays(t *testing.T) {
 		if !errors.Is(err, ErrInUse) {
 			t.Errorf("error %v, want ErrInUse", err)
 		}
-		wantError(t, err, folder.Path(), fmt.Sprintf("process %d, which has ended", dead), "-data")
+		testkit.Tells(t, err, folder.Path(), fmt.Sprintf("process %d, which has ended", dead), "-data")
 		if took := time.Since(start); took != lockWait {
 			t.Errorf("lock gave up after %v, want %v", took, lockWait)
 		}

@@ -58,7 +58,7 @@ func TestTokenSecretRefused(t *testing.T) {
 			path := folder.File("token-secret")
 			testkit.Must(t, os.WriteFile(path, []byte(c.text), c.mode))
 			_, err := folder.TokenSecret()
-			wantError(t, err, append(c.want, path)...)
+			testkit.Tells(t, err, append(c.want, path)...)
 			if c.text != "" && strings.Contains(err.Error(), c.text) {
 				t.Errorf("the error shows the secret: %v", err)
 			}

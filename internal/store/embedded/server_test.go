@@ -64,9 +64,7 @@ func TestServerHoldsTheFoldersLock(t *testing.T) {
 	testkit.Must(t, folder.Unlock())
 	second, err := datafolder.Open(folder.Path())
 	testkit.Must(t, err)
-	if err := second.Lock(); !errors.Is(err, datafolder.ErrInUse) {
-		t.Errorf("lock while the server runs: %v, want ErrInUse", err)
-	}
+	testkit.Wants(t, "lock while the server runs", second.Lock(), datafolder.ErrInUse)
 	stop()
 	if err := second.Lock(); err != nil {
 		t.Errorf("lock after the server's end: %v", err)

@@ -50,18 +50,6 @@ func wantAnswer(t *testing.T, store *Store, line, want string) {
 	}
 }
 
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one with %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
-		}
-	}
-}
-
 // fakeServer puts a script in the place of redis-server.
 func fakeServer(t *testing.T, script string) {
 	t.Helper()
@@ -75,7 +63,7 @@ func TestStartRefusesAFolderThatIsNotLocked(t *testing.T) {
 	folder, err := datafolder.Open(testkit.Folder(t))
 	testkit.Must(t, err)
 	_, err = Start(t.Context(), Config{Folder: folder})
-	wantError(t, err, "cannot start store", "not locked")
+	testkit.Tells(t, err, "cannot start store", "not locked")
 }
 
 func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
@@ -91,7 +79,7 @@ func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
 	stranger := *store
 	stranger.Password = ""
 	_, err := command(&stranger, "GET a")
-	wantError(t, err, "NOAUTH Authentication required.")
+	testkit.Tells(t, err, "NOAUTH Authentication required.")
 
 	wantAnswer(t, store, "SET stays 1", "OK")
 	wantAnswer(t, store, "SET long 1 PX 3600000", "OK")
@@ -128,7 +116,7 @@ func TestStartTellsWhyTheServerEnded(t *testing.T) {
 	testkit.Must(t, os.WriteFile(filepath.Join(path, logName), []byte("line of an earlier start\n"),
 		0o600))
 	_, err := Start(t.Context(), Config{Folder: lock(t, path)})
-	wantError(t, err, "redis-server ended before it answered (exit status 3)", logName,
+	testkit.Tells(t, err, "redis-server ended before it answered (exit status 3)", logName,
 		"*** FATAL *** | Bad directive")
 	if strings.Contains(err.Error(), "earlier start") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
@@ -161,5 +149,6 @@ func TestSocketPathTooLong(t *testing.T) {
 	path := filepath.Join(testkit.Folder(t), strings.Repeat("x", socketPathMost))
 	_, err := Start(t.Context(), Config{Folder: lock(t, path)})
 	socket := filepath.Join(path, socketName)
-	wantError(t, err, socket, fmt.Sprintf("has %d bytes and the limit is 107", len(socket)), "shorter -data")
+	testkit.Tells(t, err, socket, fmt.Sprintf("has %d bytes and the limit is 107", len(socket)),
+		"shorter -data")
 }
