@@ -2,8 +2,6 @@ package redisx
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -68,33 +66,5 @@ func TestTopUps(t *testing.T) {
 				t.Errorf("plan %s, want %s", got, test.want)
 			}
 		})
-	}
-}
-
-// Where buyers want all foods alike, few transfers are enough: until nine tenths of the pieces are sold, no
-// slice lacks a piece.
-func TestFewTopUps(t *testing.T) {
-	const parts, foods, share, betweenSnapshots = 12, 10, 1000, 200 // orders of each slice
-	left := make([][]int64, parts)
-	for i := range left {
-		left[i] = slices.Repeat([]int64{share}, foods)
-	}
-	dice := rand.New(rand.NewPCG(1, 1))
-	orders, transfers := 0, 0
-	for sold := int64(0); sold < parts*foods*share*9/10; transfers += len(topUps(left)) {
-		for i := range left {
-			for range betweenSnapshots {
-				food, pieces := dice.IntN(foods), dice.Int64N(3)+1
-				if left[i][food] < pieces {
-					t.Fatalf("slice %d lacks food %d after %d of %d pieces", i, food+1, sold, parts*foods*share)
-				}
-				left[i][food] -= pieces
-				sold += pieces
-				orders++
-			}
-		}
-	}
-	if 1000*transfers > 5*orders {
-		t.Errorf("%d transfers serve %d orders", transfers, orders)
 	}
 }

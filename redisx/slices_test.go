@@ -3,7 +3,6 @@ package redisx
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -59,10 +58,7 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 	stock := []int64{100, 37, 1, 250, 12}
 	s := open(t, cfg, stock...)
 	var all sync.WaitGroup
-	var sold, refused [6]atomic.Int64 // refused: the fewest pieces that an order was refused for
-	for food := range refused {
-		refused[food].Store(math.MaxInt64)
-	}
+	var sold [6]atomic.Int64
 	for seller := range uint32(20) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(seller), 0))
@@ -76,10 +72,6 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 					sold[food].Add(pieces)
 				case !errors.Is(err, ErrOutOfStock):
 					t.Error(err)
-				default:
-					for fewest := refused[food].Load(); pieces < fewest; fewest = refused[food].Load() {
-						refused[food].CompareAndSwap(fewest, pieces)
-					}
 				}
 			}
 		})
@@ -91,9 +83,6 @@ func sellEverything(t *testing.T, cfg Config, parts int) {
 	for food, left := range found.Left {
 		if got := left + sold[food+1].Load(); got != stock[food] {
 			t.Fatalf("food %d: %d left, %d sold of %d", food+1, left, sold[food+1].Load(), stock[food])
-		}
-		if fewest := refused[food+1].Load(); fewest <= left { // the pieces only become fewer
-			t.Errorf("food %d: an order for %d was refused, and %d are left", food+1, fewest, left)
 		}
 		for ; left > 0; left-- { // the rest, piece by piece
 			user++

@@ -106,31 +106,21 @@ func TestShortSecretRefused(t *testing.T) {
 	}
 }
 
-// Of each kind, every change of a single character, every cut and every extension is refused, and so are the
-// strings of the other kinds.
+// Every change of a single character, every cut and every extension is refused.
 func TestTamperedRefused(t *testing.T) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.\n\r \x00\xff"
 	k := keys(t, secretA)
-	end := now.Add(time.Hour)
-	kinds := []struct {
-		right   []byte
-		accepts func(text []byte) bool
-	}{
-		{k.AppendAccess(nil, 9, 8, end), func(b []byte) bool { _, _, _, ok := k.Access(b, now); return ok }},
-		{k.AppendOperator(nil, 9, 8, end), func(b []byte) bool { _, _, _, ok := k.Operator(b, now); return ok }},
-		{k.AppendTicket(nil, 9, 8, end), func(b []byte) bool { _, _, _, ok := k.Ticket(b); return ok }},
-		{k.AppendCart(nil, 9, rand.Uint64()), func(b []byte) bool { _, _, ok := k.Cart(b); return ok }},
-	}
+	token, cart := k.AppendAccess(nil, 9, 8, now.Add(time.Hour)), k.AppendCart(nil, 9, rand.Uint64())
 	refused := func(text []byte) {
 		t.Helper()
-		for i, kind := range kinds {
-			if right := bytes.Equal(text, kind.right); kind.accepts(text) != right {
-				t.Errorf("kind %d: %q is accepted: %v", i, text, !right)
-			}
+		if _, _, _, ok := k.Access(text, now); ok && !bytes.Equal(text, token) {
+			t.Errorf("Access accepts %q", text)
+		}
+		if _, _, ok := k.Cart(text); ok && !bytes.Equal(text, cart) {
+			t.Errorf("Cart accepts %q", text)
 		}
 	}
-	for _, kind := range kinds {
-		good := kind.right
+	for _, good := range [][]byte{token, cart} {
 		for i := range good {
 			refused(good[:i])
 			for j := range len(alphabet) {
