@@ -16,8 +16,9 @@ import (
 
 const benchSecret = "whsec_YmVuY2ggc2lnbnMgdGhlc2UgZXZlbnRz"
 
-// A load ends its held orders in every way, and the audit finds them as they should be. A server that cannot
-// serve the flags is named before the load.
+// A load ends its held orders in every way, and the audit finds them as they should be; also those, of this
+// load and of earlier ones, whose hold ends meanwhile. A server that cannot serve the flags is named before
+// the load.
 func TestHeldOrdersEnd(t *testing.T) {
 	requireTool(t, "redis-server")
 	redis := launch.NewRedis(testkit.Folder(t))
@@ -27,6 +28,11 @@ func TestHeldOrdersEnd(t *testing.T) {
 		"PAYMENT_SECRETS=" + benchSecret}, "-redis", redis.Socket, "-users", "201", "-foods", "10", "-hold", "3s",
 		"-payment", "http://127.0.0.1:1/payments", "-payment-session", "1m")
 	server.Serves(t)
+	rep, stderr, code := bench(t, []string{server.Address}, 10, 1000, "-orders", "60", "-rate", "15")
+	if code != 0 || len(failed(rep.Audit)) != 0 || len(rep.Audit) != 13 || rep.Payments == nil ||
+		rep.Payments.Left != 60 {
+		t.Fatalf("nobody pays: exit %d: %s %+v", code, stderr, rep.Audit)
+	}
 	shares := []string{"-pay", "0.6", "-late", "0.3", "-cancel", "0.3", "-payment-secret", benchSecret}
 	for _, address := range []string{server.Address, closingFront(t, server.Address)} {
 		name := "late payments buy again"
@@ -34,7 +40,7 @@ func TestHeldOrdersEnd(t *testing.T) {
 			name = "late payments are due to be given back"
 		}
 		before := refundsDue(t, server.Address)
-		rep, stderr, code := bench(t, []string{address}, 10, 1000, append(shares, "-orders", "60")...)
+		rep, stderr, code = bench(t, []string{address}, 10, 1000, append(shares, "-orders", "60")...)
 		if code != 0 || len(failed(rep.Audit)) != 0 || len(rep.Audit) != 13 {
 			t.Fatalf("%s: exit %d: %s %+v", name, code, stderr, rep.Audit)
 		}
