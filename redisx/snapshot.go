@@ -38,6 +38,12 @@ func (s *Snapshot) HeldOf(food int) int64 {
 	return s.Held[food]
 }
 
+// SoldOf returns the pieces of a food, by its index, that are neither left nor held. initial is how many
+// there were at the opening.
+func (s *Snapshot) SoldOf(food int, initial int64) int64 {
+	return initial + s.Restocked[food] - s.Left[food] - s.HeldOf(food)
+}
+
 // SliceStates are numbers of slices; all are 0 for a sale with one slice.
 type SliceStates struct {
 	All    int

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"flashsale/internal/background"
 	"flashsale/internal/catalog"
@@ -174,12 +173,10 @@ func compareMessages(
 	defer database.Close()
 	conversation := threads.New(threadsConfig(cfg, &handover{Redis: store.redis}))
 	background.Beside(conversation.Run, func() {
-		for begin := time.Now(); time.Since(begin) < startWait; time.Sleep(followLook) {
-			if _, err := conversation.Newest(); err == nil {
-				break
-			}
+		answers := func() bool { _, err := conversation.Newest(); return err == nil }
+		if err = awaitRoom(ctx, answers, startWait); err == nil {
+			result, err = ledger.CompareMessages(ctx, database, messageSource{conversation}, cfg.ChatMessages)
 		}
-		result, err = ledger.CompareMessages(ctx, database, messageSource{conversation}, cfg.ChatMessages)
 	})
 	return result, err
 }

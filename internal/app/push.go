@@ -271,8 +271,6 @@ func (w *pusher) serve(ctx context.Context) error {
 	return errors.Join(err, w.web.Shutdown(closing))
 }
 
-const followLook = 5 * time.Millisecond
-
 // followSale hands the stock and the state of the sale on.
 func (w *pusher) followSale(ctx context.Context) error {
 	w.sale.Snapshots(ctx, push.SaleEvery, func(found redisx.Snapshot) {

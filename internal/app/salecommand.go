@@ -218,7 +218,7 @@ func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 	left, held, sold, restocked := int64(0), int64(0), int64(0), int64(0)
 	for i, pieces := range firstStock(loaded).Stock {
 		left, held, restocked = left+found.Left[i], held+found.HeldOf(i), restocked+found.Restocked[i]
-		sold += pieces + found.Restocked[i] - found.Left[i] - found.HeldOf(i)
+		sold += found.SoldOf(i, pieces)
 	}
 	c.printState(marker.Sale, found.Current)
 	if marker.Hold > 0 {

@@ -200,23 +200,28 @@ func TestPayments(t *testing.T) {
 	const first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	const second = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0LCBsb25nIGVub3VnaA=="
 	const both = "[" + first + " " + second + "]"
-	const noKey = "-payment-secrets: a secret of the provider is not whsec_ and the base64 of 24 to 64 bytes"
+	const noKey = ": a secret is not whsec_ and the base64 of 24 to 64 bytes; to make one: " +
+		"echo whsec_$(openssl rand -base64 24)"
 	long := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))
-	if err := os.WriteFile(file, []byte("# of the shop\n"+first+"\n\n"+second+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	short := file + "-short"
+	for name, second := range map[string]string{file: second, short: "whsec_MjMgYnl0ZXMsIG9uZSB0b28gZmV3Li4="} {
+		if err := os.WriteFile(name, []byte("# of the shop\n"+first+"\n\n"+second+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, test := range []struct{ args, want string }{
 		{"", "-payment is set without -payment-key (PAYMENT_KEY)"},
 		{"-payment-key k", "-payment is set without -payment-secrets (PAYMENT_SECRETS)"},
-		{"-payment-key k -payment-secrets whsec_not-base64!!!!!!!!", noKey},
-		{"-payment-key k -payment-secrets whsec_AAAAAAAAAA==", noKey},
-		{"-payment-key k -payment-secrets " + first + "," + long, noKey},
+		{"-payment-key k -payment-secrets whsec_not-base64!!!!!!!!", "-payment-secrets, secret 1" + noKey},
+		{"-payment-key k -payment-secrets whsec_AAAAAAAAAA==", "-payment-secrets, secret 1" + noKey},
+		{"-payment-key k -payment-secrets " + first + "," + long, "-payment-secrets, secret 2" + noKey},
 		{"-payment-key k -payment-secrets whsec_short" + stripe,
-			"-payment-secrets: a secret of the provider has less than 16 characters"},
+			"-payment-secrets, secret 1: a secret has less than 16 characters"},
 		{"-payment-key k -payment-secrets whsec_no-base64!" + stripe, "[whsec_no-base64!]"},
 		{"-payment-key k -payment-secrets /no/such/file",
 			"cannot read the file of -payment-secrets: no such file or directory"},
 		{"-payment-key k -payment-secrets " + file, both},
+		{"-payment-key k -payment-secrets " + short, "the file of -payment-secrets, line 4" + noKey},
 		{"-payment-key k -payment-secrets " + first + "," + second, both},
 	} {
 		_, secrets, err := parse(t, strings.Fields(url+test.args)...).PaymentSecrets()

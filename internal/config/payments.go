@@ -120,7 +120,8 @@ func (c *paymentFlags) PaymentSecrets() (key string, secrets payments.Secrets, e
 	if file := c.PaymentSecretsFile(); file != "" {
 		secrets, err = ReadPaymentSecrets(file, isStripe)
 	} else {
-		secrets, err = parseSecrets("-payment-secrets", strings.ReplaceAll(c.secrets, ",", "\n"), isStripe)
+		text := strings.ReplaceAll(c.secrets, ",", "\n")
+		secrets, err = parseSecrets("-payment-secrets", "secret", text, isStripe)
 	}
 	return c.key, secrets, err
 }
@@ -134,15 +135,22 @@ func ReadPaymentSecrets(file string, isStripe bool) (payments.Secrets, error) {
 	if err != nil {
 		return payments.Secrets{}, fmt.Errorf("cannot read the file of -payment-secrets: %w", err)
 	}
-	return parseSecrets("the file of -payment-secrets", string(text), isStripe)
+	return parseSecrets("the file of -payment-secrets", "line", string(text), isStripe)
 }
 
-func parseSecrets(source, text string, isStripe bool) (payments.Secrets, error) {
-	secrets := payments.Secrets{Stripe: isStripe}
+// parseSecrets reads the secrets of a source, one in each part of it.
+func parseSecrets(source, part, text string, isStripe bool) (payments.Secrets, error) {
+	secrets, number := payments.Secrets{Stripe: isStripe}, 0
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			secrets.List = append(secrets.List, line)
+		number++
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
+		one := payments.Secrets{Stripe: isStripe, List: []string{line}}
+		if err := one.CheckSecrets(); err != nil {
+			return payments.Secrets{}, fmt.Errorf("%s, %s %d: %w", source, part, number, err)
+		}
+		secrets.List = append(secrets.List, line)
 	}
 	if err := secrets.CheckSecrets(); err != nil {
 		return payments.Secrets{}, fmt.Errorf("%s: %w", source, err)

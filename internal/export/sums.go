@@ -62,11 +62,9 @@ func NewSums(foods []SumFood, found *redisx.Snapshot, holds bool, opened time.Ti
 	for i, food := range foods {
 		f := &s.Foods[i]
 		*f = FoodSum{ID: int64(i) + 1, Name: food.Name, Price: food.Price, Initial: food.Stock,
-			Restocked: found.Restocked[i], Left: found.Left[i]}
-		f.Sold = f.Initial + f.Restocked - f.Left
+			Restocked: found.Restocked[i], Left: found.Left[i], Sold: found.SoldOf(i, food.Stock)}
 		if holds {
 			f.Held = &found.Held[i]
-			f.Sold -= *f.Held
 			*s.Total.Held += *f.Held
 		}
 		f.Revenue = f.Sold * f.Price

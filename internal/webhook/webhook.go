@@ -4,6 +4,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,22 @@ const (
 	idleConns  = 64
 )
 
+// Bytes of a secret, as Standard Webhooks wants them.
+const (
+	secretLeast = 24
+	secretMost  = 64
+)
+
+// CheckSecret returns an error for a secret that Standard Webhooks does not want.
+func CheckSecret(secret string) error {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil || len(key) < secretLeast || len(key) > secretMost {
+		return fmt.Errorf("a secret is not whsec_ and the base64 of %d to %d bytes; to make one: "+
+			"echo whsec_$(openssl rand -base64 %[1]d)", secretLeast, secretMost)
+	}
+	return nil
+}
+
 // Hook is a URL and the keys that sign.
 type Hook struct {
 	url    string
@@ -32,7 +49,7 @@ type Hook struct {
 	client *http.Client
 }
 
-// New makes a Hook. A secret is whsec_ and base64. Addresses that are not public are refused when a
+// New makes a Hook. Its secrets pass CheckSecret. Addresses that are not public are refused when a
 // connection is made, unless private allows them: a name may lead to another address each time.
 func New(address string, private bool, secrets ...string) (*Hook, error) {
 	u, err := url.Parse(address)
@@ -44,9 +61,12 @@ func New(address string, private bool, secrets ...string) (*Hook, error) {
 	}
 	h := &Hook{url: address}
 	for _, secret := range secrets {
+		if err := CheckSecret(secret); err != nil {
+			return nil, err
+		}
 		key, err := webhooks.NewWebhook(secret)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read a secret of the hook: want whsec_ and base64: %w", err)
+			return nil, err
 		}
 		h.keys = append(h.keys, key)
 	}

@@ -17,10 +17,10 @@ import (
 )
 
 // comparison runs bench compare with these rounds and buyers at once, 200 orders each time.
-func comparison(t *testing.T, sides []string, rounds, buyers string) *compare.Report {
+func comparison(t *testing.T, sides []string, rounds, buyers string, flags ...string) *compare.Report {
 	t.Helper()
-	task := parsed[*compareTask](t, "compare", strings.Join(sides, "|"), "-rounds", rounds, "-orders", "200",
-		"-concurrency", buyers, "-seed", "7")
+	task := parsed[*compareTask](t, append([]string{"compare", strings.Join(sides, "|"), "-rounds", rounds,
+		"-orders", "200", "-concurrency", buyers, "-seed", "7"}, flags...)...)
 	rep, err := compare.Run(t.Context(), task.opt, io.Discard)
 	testkit.Must(t, err)
 	return rep
@@ -55,6 +55,20 @@ func TestCompareFloorWithProduct(t *testing.T) {
 		"  audit: 6 runs, 60 checks, no violation\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// Held orders are paid on every side, after its load, also where holds end beside the orders.
+func TestCompareHeldOrders(t *testing.T) {
+	requireTool(t, "redis-server")
+	const paying = "PAYMENT_KEY=key PAYMENT_SECRETS=" + benchSecret + " product -workers 1 " +
+		"-payment http://127.0.0.1:1/payments -payment-session 1m -hold "
+	rep := comparison(t, []string{"floor", paying + "1h", paying + "1s"}, "1", "20", "-rate", "150",
+		"-pay", "0.6", "-payment-secret", benchSecret)
+	for i, s := range rep.Tables[0].Sides {
+		if trial := s.Trials[0]; trial.Placed != 200 || (trial.Checks == 13) != (i > 0) {
+			t.Errorf("%s: trial %+v", s.Side, trial)
 		}
 	}
 }
@@ -97,7 +111,7 @@ func TestComparisonAuditFails(t *testing.T) {
 		RootPassword: "secret"})
 	testkit.Must(t, err)
 	attempts := load.New(opt, onSale.Foods, onSale.Users[1:]).Run(t.Context()).Attempts
-	_, err = compare.Prove(t.Context(), opt.Servers, onSale, attempts, false)
+	_, err = compare.Prove(t.Context(), opt.Servers, audit.Evidence{Sale: onSale, Attempts: attempts})
 	if !errors.Is(err, audit.ErrFailed) || !strings.HasPrefix(err.Error(),
 		"audit failed: "+audit.Acknowledged+": 1 violations, such as: order ") {
 		t.Error(err)

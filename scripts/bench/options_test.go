@@ -101,6 +101,7 @@ func TestOptionsRefusals(t *testing.T) {
 		"soak 1m -orders=5": "error parsing commandline arguments: flag provided but not defined: -orders " +
 			"(bench soak -h lists all flags)",
 		"compare x|y -rounds=0":         "-rounds 0 is less than 1",
+		"compare x|y -pay=2":            "-pay 2 is not within 0 to 1",
 		"compare x|y -concurrency=many": `-concurrency "many" is not a number`,
 		"compare x|y -concurrency=1,0":  "-concurrency 0 is not within 1 to 100000",
 	} {

@@ -21,8 +21,9 @@ import (
 
 const benchSecret = "whsec_YmVuY2ggc2lnbnMgdGhlc2UgZXZlbnRz"
 
-// A load ends its held orders in every way. The audit finds them as they should be, and its history is
-// linearizable. A server that cannot serve the flags is named before the load.
+// A load ends its held orders in every way. The audit finds them as they should be, also those, of this load
+// and of earlier ones, whose hold ends meanwhile, and its history is linearizable. A server that cannot serve
+// the flags is named before the load.
 func TestHeldOrdersEnd(t *testing.T) {
 	requireTool(t, "redis-server")
 	redis := launch.NewRedis(testkit.Folder(t))
@@ -32,6 +33,11 @@ func TestHeldOrdersEnd(t *testing.T) {
 		"PAYMENT_SECRETS=" + benchSecret}, "-redis", redis.Socket, "-users", "201", "-foods", "10", "-hold", "3s",
 		"-payment", "http://127.0.0.1:1/payments", "-payment-session", "1m")
 	server.Serves(t)
+	rep, stderr, code := bench(t, []string{server.Address}, 10, 1000, "-orders", "60", "-rate", "15")
+	if code != 0 || len(failed(rep.Audit)) != 0 || len(rep.Audit) != 13 || rep.Payments == nil ||
+		rep.Payments.Left != 60 {
+		t.Fatalf("nobody pays: exit %d: %s %+v", code, stderr, rep.Audit)
+	}
 	shares := []string{"-pay", "0.6", "-late", "0.3", "-cancel", "0.3", "-payment-secret", benchSecret}
 	for i, address := range []string{server.Address, closingFront(t, server.Address)} {
 		name := "late payments buy again, but for buyers who have ordered again"

@@ -7,11 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
-	"flashsale/internal/export"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -23,20 +21,21 @@ const equationTries = 10
 // Equation tells whether every piece of every food is there once: initial + restocked = left + held + sold.
 // The stock of the sale tells left and held, and so what must be sold; the orders tell held and sold.
 type Equation struct {
-	Sums   *export.Sums // by the stock
-	Moving int64        // pieces of orders that changed while they were counted; 0: the equation is exact
-	Wrong  []string     // a line for each food that does not add up
+	Foods                                int
+	Holds                                bool     // else no piece is held
+	Initial, Restocked, Left, Held, Sold int64    // pieces of all foods, by the stock
+	Moving                               int64    // of orders that changed meanwhile; 0: it is exact
+	Wrong                                []string // a line for each food that does not add up
 }
 
 // Print writes the equation for people.
 func (e *Equation) Print(out io.Writer) {
-	all := &e.Sums.Total
-	fmt.Fprintf(out, "pieces of all foods: %d initial + %d restocked = %d left + %s", all.Initial,
-		all.Restocked, all.Left, piecesText(all.Held, all.Sold))
+	fmt.Fprintf(out, "pieces of all foods: %d initial + %d restocked = %d left + %s", e.Initial, e.Restocked,
+		e.Left, piecesText(e.Holds, e.Held, e.Sold))
 	if e.Moving > 0 {
 		fmt.Fprintf(out, ", give or take %d that moved meanwhile", e.Moving)
 	}
-	fmt.Fprintf(out, "\n  foods that do not add up: %d of %d\n", len(e.Wrong), len(e.Sums.Foods))
+	fmt.Fprintf(out, "\n  foods that do not add up: %d of %d\n", len(e.Wrong), e.Foods)
 	for _, line := range e.Wrong[:min(len(e.Wrong), examplesMax)] {
 		fmt.Fprintln(out, "  ", line)
 	}
@@ -45,12 +44,11 @@ func (e *Equation) Print(out io.Writer) {
 	}
 }
 
-// piecesText is what orders have; held is nil where they are final at once.
-func piecesText(held *int64, sold int64) string {
-	if held == nil {
+func piecesText(holds bool, held, sold int64) string {
+	if !holds {
 		return fmt.Sprintf("%d sold", sold)
 	}
-	return fmt.Sprintf("%d held + %d paid", *held, sold)
+	return fmt.Sprintf("%d held + %d paid", held, sold)
 }
 
 // counter counts the pieces of orders while orders are placed.
@@ -60,7 +58,6 @@ func piecesText(held *int64, sold int64) string {
 // is read again, and only those that change while the stock is read leave a doubt.
 type counter struct {
 	cfg     AuditConfig
-	foods   []export.SumFood
 	least   []int64          // sold before the orders were read, by food; nil for held orders
 	next    []string         // by slice, the first event to read; nil for final orders
 	changed map[uint32]entry // the orders of users with events; without items where there is none
@@ -69,9 +66,6 @@ type counter struct {
 // newCounter is called before the orders are read.
 func newCounter(ctx context.Context, cfg AuditConfig) (c *counter, err error) {
 	c = &counter{cfg: cfg, changed: map[uint32]entry{}}
-	for _, stock := range cfg.Stock {
-		c.foods = append(c.foods, export.SumFood{Stock: stock})
-	}
 	if cfg.Sale.Hold() == 0 {
 		return c, c.readLeast()
 	}
@@ -96,15 +90,16 @@ func (c *counter) readLeast() error {
 		tries = equationTries
 	}
 	for try := range tries {
-		sums, err := c.stock()
+		found, err := c.stock()
 		if err != nil {
 			return err
 		}
-		for i, f := range sums.Foods {
+		for i, initial := range c.cfg.Stock {
+			sold := found.SoldOf(i, initial)
 			if try == 0 {
-				c.least = append(c.least, f.Sold)
+				c.least = append(c.least, sold)
 			}
-			c.least[i] = min(c.least[i], f.Sold)
+			c.least[i] = min(c.least[i], sold)
 		}
 	}
 	return nil
@@ -124,16 +119,15 @@ func (c *counter) do(ctx context.Context, slice int, x *pipeline.Call) error {
 	return nil
 }
 
-// stock reads the sums by the stock.
-func (c *counter) stock() (*export.Sums, error) {
-	found, err := c.cfg.Sale.Snapshot()
+func (c *counter) stock() (found redisx.Snapshot, err error) {
+	found, err = c.cfg.Sale.Snapshot()
 	if err == nil && found.Slices.Away+found.Slices.Lost > 0 {
 		err = redisx.ErrUnavailable
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the stock in Redis: %w", err)
+		err = fmt.Errorf("cannot read the stock in Redis: %w", err)
 	}
-	return export.NewSums(c.foods, &found, found.Held != nil, time.Time{}), nil
+	return found, err
 }
 
 // end compares the stock with the orders that were read, by id.
@@ -143,8 +137,8 @@ func (c *counter) end(ctx context.Context, placed map[string]entry) (e *Equation
 	}
 	for range equationTries {
 		counted := c.count(placed)
-		e = &Equation{}
-		if e.Sums, err = c.stock(); err != nil {
+		found, err := c.stock()
+		if err != nil {
 			return nil, err
 		}
 		doubt, err := c.readChanged(ctx)
@@ -152,9 +146,9 @@ func (c *counter) end(ctx context.Context, placed map[string]entry) (e *Equation
 			return nil, err
 		}
 		for i, least := range c.least {
-			doubt[i] = max(0, e.Sums.Foods[i].Sold-least)
+			doubt[i] = max(0, found.SoldOf(i, c.cfg.Stock[i])-least)
 		}
-		if e.compare(counted, doubt); len(e.Wrong) == 0 {
+		if e = c.compare(&found, counted, doubt); len(e.Wrong) == 0 {
 			break
 		}
 	}
@@ -166,7 +160,7 @@ type pieces struct{ held, sold []int64 }
 
 // count counts the pieces of all orders as they are now.
 func (c *counter) count(placed map[string]entry) pieces {
-	p := pieces{make([]int64, len(c.foods)), make([]int64, len(c.foods))}
+	p := pieces{make([]int64, len(c.cfg.Stock)), make([]int64, len(c.cfg.Stock))}
 	add := func(e entry) {
 		switch e.hold.State {
 		case redisx.Held, redisx.Paying:
@@ -192,21 +186,20 @@ func addPieces(to []int64, items []redisx.Item) {
 	}
 }
 
-// compare notes the foods of which the stock and the orders tell different numbers.
-func (e *Equation) compare(counted pieces, doubt []int64) {
-	for i, f := range e.Sums.Foods {
-		e.Moving += doubt[i]
-		var held *int64
-		holds := f.Held == nil || near(*f.Held, counted.held[i], doubt[i])
-		if f.Held != nil {
-			held = &counted.held[i]
-		}
-		if !holds || !near(f.Sold, counted.sold[i], doubt[i]) || f.Left < 0 {
+// compare looks for foods of which the stock and the orders tell different numbers.
+func (c *counter) compare(found *redisx.Snapshot, counted pieces, doubt []int64) *Equation {
+	e := &Equation{Foods: len(c.cfg.Stock), Holds: found.Held != nil}
+	for i, initial := range c.cfg.Stock {
+		restocked, left, held, sold := found.Restocked[i], found.Left[i], found.HeldOf(i), found.SoldOf(i, initial)
+		e.Initial, e.Restocked, e.Left = e.Initial+initial, e.Restocked+restocked, e.Left+left
+		e.Held, e.Sold, e.Moving = e.Held+held, e.Sold+sold, e.Moving+doubt[i]
+		if left < 0 || !near(held, counted.held[i], doubt[i]) || !near(sold, counted.sold[i], doubt[i]) {
 			e.Wrong = append(e.Wrong, fmt.Sprintf("food %d: %d initial + %d restocked - %d left = %s; the orders "+
-				"have %s", f.ID, f.Initial, f.Restocked, f.Left, piecesText(f.Held, f.Sold),
-				piecesText(held, counted.sold[i])))
+				"have %s", i+1, initial, restocked, left, piecesText(e.Holds, held, sold),
+				piecesText(e.Holds, counted.held[i], counted.sold[i])))
 		}
 	}
+	return e
 }
 
 func near(a, b, doubt int64) bool { return max(a-b, b-a) <= doubt }
@@ -214,7 +207,7 @@ func near(a, b, doubt int64) bool { return max(a-b, b-a) <= doubt }
 // readChanged reads the held orders again that have new events. It returns how many pieces of each food
 // these may have moved.
 func (c *counter) readChanged(ctx context.Context) (moved []int64, err error) {
-	moved = make([]int64, len(c.foods))
+	moved = make([]int64, len(c.cfg.Stock))
 	for slice := range c.next {
 		users, err := c.readEvents(ctx, slice, moved)
 		if err != nil {
@@ -248,7 +241,7 @@ func (c *counter) readEvents(ctx context.Context, slice int, moved []int64) ([]u
 						users[uint32(user)] = true
 					}
 				case "items":
-					if items, err := redisx.ParseItems([]byte(field[1]), len(c.foods)); err == nil {
+					if items, err := redisx.ParseItems([]byte(field[1]), len(c.cfg.Stock)); err == nil {
 						addPieces(moved, items)
 					}
 				}
@@ -274,7 +267,7 @@ func (c *counter) readOrders(ctx context.Context, slice int, users []uint32, mov
 	for i, user := range users {
 		now := entry{user: user}
 		if values[i] != nil {
-			order, err := redisx.ParseOrder(user, values[i], len(c.foods))
+			order, err := redisx.ParseOrder(user, values[i], len(c.cfg.Stock))
 			if err != nil {
 				return fmt.Errorf("order of user %d: %w", user, err)
 			}

@@ -135,9 +135,15 @@ func (s *shop) check(t *testing.T, users ...uint32) {
 // rows reads the tables: order id -> "user total food:count,...".
 func (s *shop) rows(t *testing.T) map[string]string {
 	t.Helper()
-	rows, err := s.db.QueryContext(t.Context(), "SELECT o.id, CONCAT(o.user_id, ' ', o.total, ' ', "+
+	return s.texts(t, "SELECT o.id, CONCAT(o.user_id, ' ', o.total, ' ', "+
 		"GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id))"+
 		" FROM orders o JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
+}
+
+// texts reads a text for each order id.
+func (s *shop) texts(t *testing.T, query string) map[string]string {
+	t.Helper()
+	rows, err := s.db.QueryContext(t.Context(), query)
 	testkit.Must(t, err)
 	defer rows.Close()
 	got := map[string]string{}

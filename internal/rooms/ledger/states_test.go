@@ -35,20 +35,10 @@ func (s *shop) empty(t *testing.T) {
 // states reads "state events payment total items" of all orders.
 func (s *shop) states(t *testing.T) map[string]string {
 	t.Helper()
-	rows, err := s.db.QueryContext(t.Context(),
-		"SELECT o.id, CONCAT(s.state, ' ', s.events, ' ', s.payment_id, ' ', o.total, ' ', "+
-			"GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id)) FROM orders o "+
-			"JOIN order_states s ON s.order_id = o.id JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
-	testkit.Must(t, err)
-	defer rows.Close()
-	got := map[string]string{}
-	for rows.Next() {
-		var id, text string
-		testkit.Must(t, rows.Scan(&id, &text))
-		got[id[len(s.ID())+1:]] = text
-	}
-	testkit.Must(t, rows.Err())
-	return got
+	return s.texts(t, "SELECT SUBSTRING(o.id, LENGTH('"+s.ID()+"-') + 1), CONCAT(s.state, ' ', s.events, ' ', "+
+		"s.payment_id, ' ', o.total, ' ', GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id)) "+
+		"FROM orders o JOIN order_states s ON s.order_id = o.id JOIN order_items i ON i.order_id = o.id "+
+		"GROUP BY o.id")
 }
 
 // The ledger knows the states of held orders, also of those that were released, and what root has taken out,

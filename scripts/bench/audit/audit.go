@@ -53,7 +53,7 @@ type Evidence struct {
 
 	restocked map[int64]int64 // pieces of a food that root has added, less the pieces taken back
 
-	Endings []sale.Ending // of held orders of this run; nil: nothing was done about them
+	Endings []sale.Ending // of the orders of this run; nil: orders are final at once
 	held    heldBooks     // with Endings
 }
 
@@ -77,12 +77,22 @@ func ordersByID(orders []Order) map[string]Order {
 	return byID
 }
 
+// ordersByID are the orders that are listed, and those that were released.
+func (ev *Evidence) ordersByID() map[string]Order {
+	byID := ordersByID(ev.orders)
+	for id, o := range ev.held.released {
+		byID[id] = o.Order
+	}
+	return byID
+}
+
 // Read reads the books into ev. Food lists lag, and an order without an answer may still be under way, so
-// while the stock does not add up it reads again, for stockLag at most. An error means that the books could
-// not be read.
+// while the stock does not add up it reads again, for stockLag at most after the last order was released. An
+// error means that the books could not be read.
 func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 	for deadline := time.Now().Add(stockLag); ; time.Sleep(auditInterval) {
 		var err error
+		released := len(ev.held.released)
 		if ev.orders, err = b.orders(ctx, ""); err != nil {
 			return err
 		}
@@ -96,6 +106,9 @@ func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 			if ev.held, err = b.heldBooks(ctx, ev); err != nil {
 				return err
 			}
+		}
+		if len(ev.held.released) > released {
+			deadline = time.Now().Add(stockLag)
 		}
 		settled := ev.checkStock().Violations == 0 && (ev.Endings == nil || ev.checkHeld().Violations == 0)
 		if settled || ev.matchFoods() != nil || time.Now().After(deadline) {

@@ -12,10 +12,7 @@ import (
 // placed it.
 func (ev *Evidence) checkAcknowledged() Check {
 	c := Check{Name: Acknowledged}
-	byID := ordersByID(ev.orders)
-	for id, o := range ev.held.released {
-		byID[id] = o.Order
-	}
+	byID := ev.ordersByID()
 	for _, try := range ev.Attempts {
 		if try.Outcome != sale.Placed {
 			continue
@@ -139,7 +136,7 @@ func (ev *Evidence) checkSettled() Check {
 // checkEarlier: each order from before the load is there still, unchanged.
 func (ev *Evidence) checkEarlier() Check {
 	c := Check{Name: Earlier, Examined: len(ev.before)}
-	byID := ordersByID(ev.orders)
+	byID := ev.ordersByID()
 	for id, was := range ev.before {
 		is, found := byID[id]
 		if !found {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 
 	"flashsale/scripts/bench/sale"
@@ -11,7 +12,7 @@ import (
 
 // heldBooks is what root sees of held orders.
 type heldBooks struct {
-	released map[string]heldOrder // by id: the orders of Endings that are not listed
+	released map[string]heldOrder // by id: orders of Endings, or from before the load, that are not listed
 	paid     []Order
 	paidIDs  map[string]bool
 	pieces   map[int64]int64    // of each food that are held, as the sums of the sale have them
@@ -37,21 +38,25 @@ func (b *Books) heldBooks(ctx context.Context, ev *Evidence) (h heldBooks, err e
 	}
 	listed := ordersByID(ev.orders)
 	h.released = map[string]heldOrder{}
+	ids := slices.Collect(maps.Keys(ev.before))
 	for _, e := range ev.Endings {
-		if _, found := listed[e.OrderID]; found {
+		ids = append(ids, e.OrderID)
+	}
+	for _, id := range ids {
+		if _, found := listed[id]; found {
 			continue
 		}
-		if was, known := ev.held.released[e.OrderID]; known { // it is not listed, so it is released still
-			h.released[e.OrderID] = was
+		if was, known := ev.held.released[id]; known { // it is not listed, so it is released still
+			h.released[id] = was
 			continue
 		}
 		var o heldOrder
-		found, err := b.find(ctx, "/admin/orders/"+e.OrderID, &o)
+		found, err := b.find(ctx, "/admin/orders/"+id, &o)
 		if err != nil {
 			return h, err
 		}
 		if found {
-			h.released[e.OrderID] = o
+			h.released[id] = o
 		}
 	}
 	if h.pieces, err = b.heldPieces(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/payment"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -16,8 +17,9 @@ const ordersDefault = 20_000
 // Options are the settings of a comparison.
 type Options struct {
 	Load          load.Options // of each run
-	Concurrencies []int        // buyers at once; each gives a table
-	Rounds        int          // runs of each side
+	Payment       payment.Options
+	Concurrencies []int // buyers at once; each gives a table
+	Rounds        int   // runs of each side
 	Sides         []Side
 	Catalog       catalog.Config
 
@@ -27,6 +29,7 @@ type Options struct {
 // Register adds the flags of a comparison.
 func (o *Options) Register(fs *flag.FlagSet) {
 	o.Load.Register(fs, "concurrency")
+	o.Payment.Register(fs)
 	sale.RegisterBuiltIn(fs, &o.Catalog)
 	orders := fs.Lookup("orders")
 	o.Load.Orders, orders.DefValue, orders.Usage = ordersDefault, strconv.Itoa(ordersDefault),
@@ -55,6 +58,9 @@ func (o *Options) Resolve(sides string, given map[string]bool) error {
 			return err
 		}
 		o.Concurrencies = append(o.Concurrencies, number)
+	}
+	if err := o.Payment.Resolve(); err != nil {
+		return err
 	}
 	if o.Rounds < 1 {
 		return fmt.Errorf("%w: -rounds %d is less than 1", sale.ErrUsage, o.Rounds)

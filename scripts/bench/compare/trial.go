@@ -10,6 +10,7 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/payment"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -57,7 +58,14 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	defer t.Stop()
 	opt.Servers = t.Servers
 
-	warm := warmup(opt)
+	var payer *payment.Payer
+	if s.sells() {
+		payer, err = payment.Open(ctx, c.opt.Payment, t.Servers, nil, opt.Timeout, opt.Seed)
+		if err != nil {
+			return Trial{}, err
+		}
+	}
+	began, warm := time.Now(), warmup(opt)
 	crowd, crowdMemory, err := s.weighCrowd(ctx, opt, t.Roots)
 	if err != nil {
 		return Trial{}, err
@@ -104,9 +112,14 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	}
 	measured.Idle, measured.Viewers = s.idle, s.viewers
 	measured.CrowdHeld, measured.CrowdMemory = crowd.Held(), crowdMemory
-	if s.sells() {
-		measured.Checks, err = Prove(ctx, t.Servers, c.sale, append(attempts, result.Attempts...), opt.Retry)
+	if !s.sells() {
+		return measured, nil
 	}
+	ev := audit.Evidence{Sale: c.sale, Attempts: append(attempts, result.Attempts...), Retried: opt.Retry}
+	if payer != nil {
+		ev.Endings, _ = payer.End(ctx, began, c.sale, ev.Attempts)
+	}
+	measured.Checks, err = Prove(ctx, t.Servers, ev)
 	return measured, err
 }
 
@@ -153,13 +166,11 @@ func newTrial(result load.Result, before, after Usage) (Trial, error) {
 
 // Prove audits servers that were new before the attempts: a fast but wrong server must not win. It returns
 // the number of checks; a violation is an audit.ErrFailed.
-func Prove(ctx context.Context, servers []string, onSale *sale.Sale, attempts []sale.Attempt,
-	retried bool) (int, error) {
-	books, err := audit.Open(ctx, &sale.Access{Servers: servers}, onSale.Root)
+func Prove(ctx context.Context, servers []string, ev audit.Evidence) (int, error) {
+	books, err := audit.Open(ctx, &sale.Access{Servers: servers}, ev.Sale.Root)
 	if err != nil {
 		return 0, err
 	}
-	ev := audit.Evidence{Sale: onSale, Attempts: attempts, Retried: retried}
 	ev.Begin() // with no order: the server is new
 	if err := books.Read(ctx, &ev); err != nil {
 		return 0, err

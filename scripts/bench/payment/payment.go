@@ -36,7 +36,7 @@ type Report struct {
 	Doubled     int64   `json:"events_doubled"`
 }
 
-// Payer ends held orders. A nil Payer ends none.
+// Payer ends held orders, or leaves them to the end of their hold.
 type Payer struct {
 	*caller
 	opt             Options
@@ -45,27 +45,24 @@ type Payer struct {
 	events, doubled atomic.Int64
 }
 
-// Open makes a Payer for a sale, nil if no order shall be ended and no history tells of holds. It refuses,
-// as an ErrUsage, a sale without holds, one whose holds are too long for -late, a server that does not take
-// events with this secret, and for a history a sale with held orders.
+// Open makes a Payer for a sale that holds orders, nil for another one. If orders shall be ended it refuses,
+// as an ErrUsage, a sale without holds, one whose holds are too long for -late, and a server that does not
+// take events with this secret; for a history also a sale with held orders.
 func Open(ctx context.Context, opt Options, servers []string, encrypt *tls.Config, timeout time.Duration,
 	seed uint64) (*Payer, error) {
-	if !opt.On() && opt.History == nil {
-		return nil, nil
-	}
 	p := &Payer{caller: newCaller(servers, encrypt, timeout), opt: opt, seed: seed}
 	p.history = opt.History
 	var of struct {
 		HoldSeconds int64 `json:"hold_seconds"`
 		PiecesHeld  int64 `json:"pieces_held"`
 	}
-	if _, err := p.ask(ctx, call{method: "GET", path: "/sale"}, &of); err != nil {
-		return nil, unreachable("/sale", err)
-	}
+	_, err := p.ask(ctx, call{method: "GET", path: "/sale"}, &of)
 	p.hold = time.Duration(of.HoldSeconds) * time.Second
 	switch {
-	case p.hold == 0 && !opt.On():
+	case p.hold == 0 && !opt.On(): // a server of the contest may answer anything
 		return nil, nil
+	case err != nil:
+		return nil, unreachable("/sale", err)
 	case p.hold == 0:
 		return nil, fmt.Errorf("%w: the sale holds no orders: -cancel, -pay and -late need a server with -hold",
 			sale.ErrUsage)
@@ -79,7 +76,6 @@ func Open(ctx context.Context, opt Options, servers []string, encrypt *tls.Confi
 	if !opt.pays() {
 		return p, nil
 	}
-	var err error
 	if p.key, err = webhooks.NewWebhook(opt.Secret); err != nil {
 		return nil, err
 	}
