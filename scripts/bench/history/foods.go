@@ -3,7 +3,6 @@ package history
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -165,7 +164,7 @@ func (s *sale) move(events []*Event, move mover) {
 // release is from when on the pieces may be back, never if they cannot be; and till when they are back, as
 // that event shows, never if that is not certain.
 func (s *sale) release(events []*Event) (from, till int64, shows *Event) {
-	over := s.sent.Began + s.sent.Hold - int64(time.Millisecond)
+	over := s.sent.over()
 	from, till = over, never
 	var paid, inTime bool
 	var seen int64 // when it was there last
