@@ -230,5 +230,8 @@ func (s *sale) payment(events []*Event) (began, ended int64, pays, shows *Event)
 			}
 		}
 	}
+	if pays == nil && shows != nil { // somebody else told of it
+		began, pays = ended, shows
+	}
 	return began, ended, pays, shows
 }
