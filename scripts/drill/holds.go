@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,33 +105,39 @@ func holdsEnd(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return h.judgeEvents(ctx)
 }
 
-// kill kills workers, servers and Redis until ctx ends, each kind as often, and leaves all of them running.
+// kill kills workers, servers and Redis until ctx ends, and leaves all of them running. The sender of
+// webhooks is the first one, then each kind comes as often.
 func (h *holding) kill(ctx context.Context, dice *rand.Rand) error {
-	kills := []fault{killWorker, serverKilled, killRedis, h.killSender}
-	for n := 0; background.Pause(ctx, time.Second+moment(dice, 2*time.Second)); n++ {
-		if n %= len(kills); n == 0 {
+	kills := []fault{h.killSender, killWorker, serverKilled, killRedis}
+	for n := 0; ; n++ {
+		if n == len(kills) {
+			n = 0
 			dice.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
 		}
 		if err := kills[n](context.WithoutCancel(ctx), h.stack, dice); err != nil {
 			return err
 		}
+		if !background.Pause(ctx, time.Second+moment(dice, 2*time.Second)) {
+			return nil
+		}
 	}
-	return nil
 }
 
 // killSender kills the supervisor of the server that posts the events of orders to the receiver.
 func (h *holding) killSender(ctx context.Context, s *stack, dice *rand.Rand) error {
-	sender, err := s.redis.ask(ctx, "GET", "events_"+h.sale+":to:"+receiverName+":lease")
+	at := -1
+	err := testkit.Await(ctx, "sender of webhooks", startMax, func() bool {
+		sender, err := s.redis.try("GET", "events_"+h.sale+":to:"+receiverName+":lease")
+		at = slices.IndexFunc(s.servers, func(one *server) bool {
+			return err == nil && strings.HasSuffix(sender, " "+one.address)
+		})
+		return at >= 0
+	})
 	if err != nil {
 		return err
 	}
-	for _, one := range s.servers {
-		if strings.HasSuffix(sender, " "+one.address) {
-			h.senders++
-			return one.killAndStart(ctx, dice)
-		}
-	}
-	return nil // the last one has died, and no other has the lease yet
+	h.senders++
+	return s.servers[at].killAndStart(ctx, dice)
 }
 
 // send sends the events of the provider until ctx ends.

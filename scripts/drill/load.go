@@ -50,7 +50,8 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	}
 	free := users - reserved
 	if s.setup.hold {
-		rate, free = holdRate, free-s.heldOrders
+		free -= s.heldOrders
+		rate = min(holdRate, free/int(s.setup.turnMax(s.heldOrders)/time.Second)) // the users last for the turn
 	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(rate),

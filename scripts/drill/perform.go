@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	turnMax   = 15 * time.Minute // for a drill that hangs; the longest one takes two thirds
-	startMax  = time.Minute      // for a start that hangs; a start takes a tenth of a second
+	turnMax   = 15 * time.Minute      // for a drill that hangs; the longest one takes two thirds
+	heldTime  = 20 * time.Millisecond // more for each held order
+	startMax  = time.Minute           // for a start that hangs; a start takes a tenth of a second
 	stopMax   = time.Minute
 	logShown  = 2000        // bytes of the end of each log of a failed drill
 	beforeMax = time.Second // the fault begins at a random moment within this time after the first sales
@@ -26,7 +27,7 @@ func perform(ctx context.Context, t turn, p *prometheus, opt *options) (r result
 	r = result{turn: t}
 	began := time.Now()
 	defer func() { r.took = time.Since(began) }()
-	ctx, cancel := context.WithTimeout(ctx, turnMax)
+	ctx, cancel := context.WithTimeout(ctx, t.drill.setup.turnMax(opt.holds))
 	defer cancel()
 	setup := t.drill.setup
 	setup.buyers = cmp.Or(setup.buyers, buyersDefault)
@@ -114,6 +115,14 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	watch.stop()
 	r.judge(s, rep, watch)
 	return nil
+}
+
+// turnMax is how long a turn may take, with this number of held orders.
+func (c setup) turnMax(holds int) time.Duration {
+	if !c.hold {
+		return turnMax
+	}
+	return turnMax + time.Duration(holds)*heldTime
 }
 
 // moment is a random time up to most.

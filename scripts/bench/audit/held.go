@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"flashsale/scripts/bench/sale"
 )
@@ -17,6 +18,7 @@ type heldBooks struct {
 	paidIDs  map[string]bool
 	pieces   map[int64]int64    // of each food that are held, as the sums of the sale have them
 	refunds  map[string][]int64 // by payment: the amounts that are due to be given back
+	read     time.Time          // between reading the orders and the sums
 }
 
 // heldOrder is an order that is or was held, as GET /admin/orders/:id sends it.
@@ -59,6 +61,7 @@ func (b *Books) heldBooks(ctx context.Context, ev *Evidence) (h heldBooks, err e
 			h.released[id] = o
 		}
 	}
+	h.read = time.Now()
 	if h.pieces, err = b.heldPieces(ctx); err != nil {
 		return h, err
 	}

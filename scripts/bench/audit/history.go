@@ -2,8 +2,12 @@ package audit
 
 import "flashsale/scripts/bench/history"
 
-// WriteStock writes the pieces left, by every list that was read, as of some time since began.
+// WriteStock writes the pieces left, by every list that was read, as of some time since began. Where orders
+// are held, holds may end meanwhile; the lists then fit the sums, which were read last.
 func (ev *Evidence) WriteStock(h *history.Writer, began int64) {
+	if ev.Endings != nil {
+		began = h.At(ev.held.read) + 1 // after all that was read before
+	}
 	for _, l := range ev.listings {
 		for _, f := range l.foods {
 			h.Write(history.Event{Call: history.Stock, Food: f.ID, Count: f.Stock, Began: began, Ended: h.Now(),
@@ -16,6 +20,9 @@ func (ev *Evidence) WriteStock(h *history.Writer, began int64) {
 // some time since began.
 func (ev *Evidence) WriteOrders(h *history.Writer, began int64) {
 	e := history.Event{Call: history.Read, Began: began, Ended: h.Now(), Outcome: history.Done}
+	if ev.Endings != nil {
+		e.Ended = h.At(ev.held.read)
+	}
 	write := func(o Order, state string) {
 		e.User, e.ID, e.State, e.Pieces = o.UserID, o.ID, state, history.Pieces{}
 		for _, it := range o.Items {

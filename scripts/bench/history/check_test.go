@@ -68,6 +68,7 @@ func TestLiesOfHeldOrdersAreFound(t *testing.T) {
 		"one key, the order from then": {12, []Event{order(8, "b", 2, "o2")}, ""},
 
 		"a paid order is released":            {8, []Event{read(8, "o2", 2, Released)}, "user 8"},
+		"paid without a payment":              {10, []Event{none(7)}, "user 7"},
 		"a paid order is gone":                {8, []Event{none(8)}, "user 8"},
 		"a paid order is given back":          {13, []Event{ends(7, Cancel, "o3", Done)}, "user 7"},
 		"a hold ends too early":               {3, []Event{none(7)}, "user 7"},

@@ -3,7 +3,6 @@ package history
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -30,16 +29,25 @@ var foodModel = porcupine.Model{
 			s.down += max(-c.count, 0)
 			s.up += max(c.count, 0)
 			return true, s
+		case c.outcome == undone || c.outcome == happened:
+			s.down -= max(-c.count, 0)
+			s.up -= max(c.count, 0)
 		case c.outcome == OutOfStock:
 			return s.left-s.down+c.count < 0, s
 		}
-		if c.outcome != Done {
+		if c.outcome != Done && c.outcome != happened {
 			return true, s
 		}
 		s.left += c.count
 		return c.count > 0 || s.left+s.up >= 0, s
 	},
 }
+
+// What has become of an unknown change: it has happened, or it has been undone if it has happened.
+const (
+	happened = "happened"
+	undone   = "undone"
+)
 
 // foodCall is what a call shows of one food.
 type foodCall struct {
@@ -121,8 +129,9 @@ func (p *part) sales() (list []*sale) {
 type mover func(e *Event, outcome string, sign, began, ended int64)
 
 // move moves the pieces of an order: it takes them, may give them back, and may take them again when it is
-// paid late. What is not certain counts as unknown. Where one of two unknown moves undoes the other, the
-// first one alone allows for both.
+// paid late. What is not certain counts as unknown, until it is. That costs no search, although a release
+// may come at any time for long. Where one of two unknown moves undoes the other, the first one alone allows
+// for both.
 func (s *sale) move(events []*Event, move mover) {
 	if s.shown == never {
 		move(s.sent, Unknown, -1, s.sent.Began, never)
@@ -132,20 +141,30 @@ func (s *sale) move(events []*Event, move mover) {
 	if s.sent.Hold == 0 {
 		return
 	}
-	from, till, shows := s.release(events)
+	from, till, gone := s.release(events)
+	began, ended, pays, paid := s.payment(events)
 	switch {
-	case till < never:
-		move(shows, Done, 1, min(from, till), till)
-		s.takeAgain(events, move)
+	case gone != nil:
+		move(gone, Unknown, 1, min(from, till), never)
+		move(gone, happened, 1, till, till)
+		if pays != nil {
+			move(pays, Unknown, -1, min(began, ended), never)
+		}
+		if paid != nil {
+			move(paid, happened, -1, ended, ended)
+		}
 	case from < never:
 		move(s.sent, Unknown, 1, from, never)
+		if paid != nil {
+			move(paid, undone, 1, max(from, ended), max(from, ended))
+		}
 	}
 }
 
 // release is from when on the pieces may be back, never if they cannot be; and till when they are back, as
 // that event shows, never if that is not certain.
 func (s *sale) release(events []*Event) (from, till int64, shows *Event) {
-	over := s.sent.Began + s.sent.Hold - int64(time.Millisecond)
+	over := s.sent.over()
 	from, till = over, never
 	var paid, inTime bool
 	var seen int64 // when it was there last
@@ -162,6 +181,7 @@ func (s *sale) release(events []*Event) (from, till int64, shows *Event) {
 			inTime = inTime || e.Outcome == Done && e.Ended < over
 		case e.Call == Read && isLive(e.State):
 			seen = max(seen, e.Began)
+			inTime = inTime || e.State == Paid && e.Ended < over
 		}
 	}
 	if inTime {
@@ -192,25 +212,26 @@ func (s *sale) isGone(e *Event) bool {
 	return e.Call == Order && (e.Outcome == Done || e.Outcome == OutOfStock)
 }
 
-// takeAgain takes the pieces of a released order again if it was paid late.
-func (s *sale) takeAgain(events []*Event, move mover) {
-	began, ended := int64(never), int64(never)
-	var pays, shows *Event
+// payment is when an order was paid: from the first call that tells of it to the end of the first one that
+// was answered, or to the first read that shows it; never and nil for what is not there. An order whose
+// payment is due to be given back was not paid.
+func (s *sale) payment(events []*Event) (began, ended int64, pays, shows *Event) {
+	began, ended = never, never
 	for _, e := range events {
 		switch {
 		case e.ID != s.id:
 		case e.Call == Read && e.State == RefundDue:
-			return
-		case e.Call == Read && e.State == Paid && e.Ended < ended:
-			ended, shows = e.Ended, e
-		case e.Call == Pay && (e.Outcome == Done || e.Outcome == Unknown) && e.Began < began:
-			began, pays = e.Began, e
+			return never, never, nil, nil
+		case e.Call == Read && e.State == Paid:
+			shows, ended = e, min(ended, e.Ended)
+		case e.Call == Pay && (e.Outcome == Done || e.Outcome == Unknown):
+			if ended = min(ended, e.end()); e.Began < began {
+				began, pays = e.Began, e
+			}
 		}
 	}
-	switch {
-	case shows != nil:
-		move(shows, Done, -1, min(began, ended), ended)
-	case pays != nil:
-		move(pays, Unknown, -1, began, never)
+	if pays == nil && shows != nil { // somebody else told of it
+		began, pays = ended, shows
 	}
+	return began, ended, pays, shows
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -68,6 +69,15 @@ func (e *Event) end() int64 {
 		return never
 	}
 	return e.Ended
+}
+
+// over is when the hold of a new order is over at the earliest, never for a final one. Redis counts holds in
+// whole milliseconds, by a clock that may be a little faster.
+func (e *Event) over() int64 {
+	if e.Hold == 0 {
+		return never
+	}
+	return e.Began + e.Hold - e.Hold/1000 - int64(time.Millisecond)
 }
 
 // add adds what an event shows of something that has happened between two times.

@@ -3,7 +3,6 @@ package history
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -120,13 +119,9 @@ func (s userState) order(e *Event) []userState {
 	return []userState{s}
 }
 
-// placed is the order that a call has placed. Redis counts holds in whole milliseconds.
+// placed is the order that a call has placed.
 func placed(e *Event) userOrder {
-	o := userOrder{id: e.ID, key: e.Key, pieces: fmt.Sprint(e.Pieces), state: Held, ends: never}
-	if e.Hold > 0 {
-		o.ends = e.Began + e.Hold - int64(time.Millisecond)
-	}
-	return o
+	return userOrder{id: e.ID, key: e.Key, pieces: fmt.Sprint(e.Pieces), state: Held, ends: e.over()}
 }
 
 func (s userState) read(e *Event) (next []userState) {
