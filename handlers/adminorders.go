@@ -198,11 +198,15 @@ func (s *Server) showOrder(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, body)
 }
 
-// findOrder reads one order of a sale, also one that was released if the sale is this one; without items:
-// there is none.
+// findOrder reads one order of a sale, also one that was released if orders are held; without items: there
+// is none.
 func (s *Server) findOrder(of *saleOrders, user uint32, number int) (redisx.Order, error) {
-	if s.held != nil && of.sale == s.cfg.Sale.ID() {
-		return s.held.Find(held.ID{User: user, Number: number})
+	id := held.ID{User: user, Number: number}
+	switch {
+	case s.held != nil && of.sale == s.cfg.Sale.ID():
+		return s.held.Find(id)
+	case s.held != nil:
+		return s.held.Of(of.sale).FindAfter(id)
 	}
 	order, err := of.order(user)
 	if order.Hold.Number != number {

@@ -92,7 +92,7 @@ func wholeTable(t *testing.T) (s *shop, table []Route) {
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Images(new(images.Set)),
 		Page(new(web.Site), PushPlace{}), Accounts(new(accounts.Accounts)),
 		Sessions(new(sessions.Sessions)), Presence(new(presence.Presence)),
-		Holds(new(held.Orders)), Corrections(new(held.Orders)), Payments(new(payments.Payments)),
+		Holds(new(held.Orders), nil), Corrections(new(held.Orders)), Payments(new(payments.Payments)),
 		Threads(Conversation{}), Sums(new(demand.Demand)), NextSale(nil), Rules(new(rules.Rules)),
 		Events(nil, new(events.Webhooks)),
 		Operators(operators.New(operators.Config{List: staff, Hash: testkit.FastHash})), OIDC(nil),

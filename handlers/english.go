@@ -98,6 +98,7 @@ var english = map[string]string{
 	"INVALID_ROWS":                  "The rows must be orders or items.",
 	"TOO_MANY_ORDERS":               "Too many orders to sort: search for fewer, or use flashsale sale export.",
 	"SALE_NOT_FOUND":                "There is no such sale.",
+	"SALE_ENDED":                    "That sale has ended: its orders can only be cancelled.",
 	"ORDER_NOT_FOUND":               "There is no such order.",
 	"ORDER_PAID":                    "The order is paid.",
 	"ORDER_CHANGED":                 "The order has changed: look at it again.",

@@ -118,6 +118,7 @@ var (
 	errCouponUsed        = newFailure(403, "COUPON_USED", "优惠码已使用")
 	errNoSale            = newFailure(404, "SALE_NOT_FOUND", "场次不存在")
 	errNoOrder           = newFailure(404, "ORDER_NOT_FOUND", "订单不存在")
+	errSaleEnded         = newFailure(409, "SALE_ENDED", "该场次已结束，其订单只能整单取消")
 	errOrderPaid         = newFailure(409, "ORDER_PAID", "订单已支付")
 	errOrderChanged      = newFailure(409, "ORDER_CHANGED", "订单已改变，请重新查看")
 	errManyPayments      = newFailure(409, "TOO_MANY_PAYMENTS", "该订单的支付次数过多")
@@ -179,6 +180,7 @@ var failures = []*failure{
 	errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errClosesInPast, errOpensInPast,
 	errBadAdd, errBadFormat, errNotClosed, errLedgerBehind, errBadRows, errTooManyOrders, errNoSale, errNoOrder,
+	errSaleEnded,
 	errRuleLimit, errRuleEarly, errRuleLate, errRuleList, errRuleHousehold, errCouponNeeded, errCouponUnknown,
 	errCouponUsed,
 	errOrderPaid, errManyReleased, errOrderChanged, errManyPayments,

@@ -13,6 +13,7 @@ import (
 	"flashsale/internal/rooms/events"
 	"flashsale/redisx"
 	"flashsale/redisx/held"
+	"flashsale/redisx/turnover"
 )
 
 const (
@@ -96,10 +97,10 @@ func isReason(text string) bool {
 		!slices.ContainsFunc([]rune(text), func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
-// correct cancels an order, or takes pieces out of it.
+// correct cancels an order, or takes pieces out of it. A paid one of a sale that has ended can be cancelled.
 func (r correctionsCalls) correct(ctx *fasthttp.RequestCtx, c Call) {
 	sale, user, number, ok := redisx.ParseOrderID(c.param("id"))
-	if !ok || sale != r.cfg.Sale.ID() {
+	if !ok {
 		reply(ctx, errNoOrder)
 		return
 	}
@@ -108,8 +109,17 @@ func (r correctionsCalls) correct(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, f)
 		return
 	}
+	if sale != r.cfg.Sale.ID() && wanted.items != nil {
+		reply(ctx, errSaleEnded)
+		return
+	}
+	of, leave, ok := r.open(ctx, sale)
+	if !ok {
+		return
+	}
+	defer leave()
 	id := held.ID{User: user, Number: number}
-	end, owed, err := r.change(id, actorOf(ctx), &wanted)
+	end, owed, err := r.change(sale, id, actorOf(ctx), &wanted)
 	if err != nil {
 		r.replyOutcome(ctx, err)
 		return
@@ -117,7 +127,7 @@ func (r correctionsCalls) correct(ctx *fasthttp.RequestCtx, c Call) {
 	if end != "" && r.endPayment != nil {
 		r.endPayment(end)
 	}
-	body, err := r.corrected(id, owed)
+	body, err := r.corrected(of, id, owed)
 	if err != nil {
 		r.replyOutcome(ctx, err)
 		return
@@ -125,10 +135,45 @@ func (r correctionsCalls) correct(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, body)
 }
 
-func (r correctionsCalls) change(id held.ID, by string, w *correction) (
+// open opens the orders of this sale, or of one whose refunds are listed; leave must follow. ok is false if
+// that cannot be; the request is answered then.
+func (r correctionsCalls) open(ctx *fasthttp.RequestCtx, sale string) (of *saleOrders, leave func(), ok bool) {
+	who, free := actorOf(ctx), func() {}
+	if sale != r.cfg.Sale.ID() {
+		sales, err := r.sales()
+		if err == nil && !slices.Contains(sales, sale) {
+			err = held.ErrNone
+		}
+		if err != nil {
+			r.replyOutcome(ctx, err)
+			return nil, nil, false
+		}
+		if !r.lists.enter(who) { // as in showOrder
+			reply(ctx, errTooManyRequests)
+			return nil, nil, false
+		}
+		free = func() { r.lists.leave(who) }
+	}
+	of, err := r.ordersOf(sale)
+	if err == nil {
+		return of, func() { of.end(); free() }, true
+	}
+	free()
+	if errors.Is(err, turnover.ErrNoPastSale) {
+		err = held.ErrNone
+	}
+	r.replyOutcome(ctx, err)
+	return nil, nil, false
+}
+
+func (r correctionsCalls) change(sale string, id held.ID, by string, w *correction) (
 	end string, owed held.Owed, err error,
 ) {
-	if w.items == nil {
+	switch {
+	case sale != r.cfg.Sale.ID():
+		owed, err = r.orders.Of(sale).CancelAfter(id, by, w.reason)
+		return "", owed, err
+	case w.items == nil:
 		return r.orders.Cancel(id, by, w.reason)
 	}
 	order, err := r.orders.Find(id)
@@ -157,12 +202,8 @@ type owedBody struct {
 }
 
 // corrected is the order as it is now, and what is due to be given back.
-func (r correctionsCalls) corrected(id held.ID, owed held.Owed) ([]byte, error) {
-	order, err := r.orders.Find(id)
-	if err != nil {
-		return nil, err
-	}
-	of, err := r.ordersOf("")
+func (r correctionsCalls) corrected(of *saleOrders, id held.ID, owed held.Owed) ([]byte, error) {
+	order, err := r.findOrder(of, id.User, id.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -186,15 +227,24 @@ type place struct {
 	slice  int
 }
 
+// sales are those whose refunds are listed, this one first.
+func (r correctionsCalls) sales() ([]string, error) {
+	sales := []string{r.cfg.Sale.ID()}
+	if r.cfg.PastSales == nil {
+		return sales, nil
+	}
+	previous, err := r.cfg.PastSales()
+	if err != nil {
+		return nil, errors.Join(redisx.ErrUnavailable, err)
+	}
+	return append(sales, previous[:min(len(previous), RefundSalesMax-1)]...), nil
+}
+
 // places are where refunds may be, those of this sale first.
 func (r correctionsCalls) places() (list []place, err error) {
-	sales := []string{r.cfg.Sale.ID()}
-	if r.cfg.PastSales != nil {
-		previous, err := r.cfg.PastSales()
-		if err != nil {
-			return nil, errors.Join(redisx.ErrUnavailable, err)
-		}
-		sales = append(sales, previous[:min(len(previous), RefundSalesMax-1)]...)
+	sales, err := r.sales()
+	if err != nil {
+		return nil, err
 	}
 	for _, sale := range sales {
 		for slice := range r.orders.Slices() {

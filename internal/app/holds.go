@@ -24,7 +24,7 @@ func (w *worker) serveHolds() (part, error) {
 		w.count.ReleaseDelay.Observe(late)
 	}
 	sweeps := holds.New(holds.Config{Orders: w.held, Slices: w.Redis.SliceCount(), Released: released})
-	return part{routes: handlers.Holds(w.held), up: w.held.Up, run: func(ctx context.Context) error {
+	return part{routes: handlers.Holds(w.held, w.pastOrders()), up: w.held.Up, run: func(ctx context.Context) error {
 		background.Beside(w.held.Run, func() { _ = sweeps.Run(ctx) }) // nil
 		return nil
 	}}, nil

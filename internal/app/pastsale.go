@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"flashsale/handlers"
 	"flashsale/redisx"
+	"flashsale/redisx/held"
 	"flashsale/redisx/turnover"
 )
 
@@ -43,6 +45,29 @@ func (w *worker) pastSale(sale string) (*handlers.PastSale, error) {
 		return past.Order(ctx, user, len(known.Prices))
 	}
 	return known, nil
+}
+
+// pastOrders finds single orders of sales that have ended, for their buyers.
+func (w *worker) pastOrders() handlers.PastOrders {
+	var mu sync.Mutex
+	same := map[string]bool{} // by fingerprint of users: counting one takes long
+	return func(sale string, id held.ID) (o handlers.PastOrder, err error) {
+		o.Order, err = w.held.Of(sale).FindAfter(id)
+		if err != nil || len(o.Items) == 0 {
+			return o, err
+		}
+		terms, err := turnover.TermsOf(w.held.Home(), w.Redis, sale, o.Items)
+		o.Prices = terms.Prices
+		mu.Lock()
+		defer mu.Unlock()
+		known, found := same[terms.Users]
+		if !found {
+			known = w.catalog.Names().Extends(terms.Users)
+			same[terms.Users] = known
+		}
+		o.SameUsers = known
+		return o, err
+	}
 }
 
 // pastSales are the ids of the sales before this one, the last one first.

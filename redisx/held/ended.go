@@ -18,6 +18,9 @@ func (o *Orders) Of(sale string) *Orders {
 	return &other
 }
 
+// Home is the connection to the home slice.
+func (o *Orders) Home() *pipeline.Conn { return o.conns[0] }
+
 // FindAfter is Find for an order of a sale that has ended, of any foods. Error: redisx.ErrUnavailable.
 func (o *Orders) FindAfter(id ID) (redisx.Order, error) {
 	slice := o.cfg.SliceOf(id.User)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/mediocregopher/radix/v4"
 
@@ -150,6 +151,35 @@ func (p *Past) kept(ctx context.Context, slice int, user uint32) (value []byte, 
 	key := p.cfg.KeysOf(p.ID, slice).Past
 	x := pipeline.Command(&radix.Maybe{Rcv: &value}, "HGET", key, strconv.FormatUint(uint64(user), 10))
 	return value, l.Do(x, p.cfg.Timeout)
+}
+
+// Terms is what the buyer of an order of an ended sale may see of that sale.
+type Terms struct {
+	Users  string  // fingerprint of its users at the export, "" if it was never exported
+	Prices []int64 // of the items; nil if it was never exported
+}
+
+// TermsOf reads the terms of an order over a connection to the home slice. Error: redisx.ErrUnavailable.
+func TermsOf(home *pipeline.Conn, cfg redisx.Config, sale string, items []redisx.Item) (t Terms, err error) {
+	tag := cfg.KeysOf(sale, 0).Tag
+	texts := make([]string, len(items))
+	x := pipeline.Command(&t.Users, "HGET", keptMarkerPrefix+sale+tag, "exported_users")
+	for i, item := range items {
+		text := strconv.FormatInt((item.Food-1)/numbersText, 10)
+		x.Command(&texts[i], "LINDEX", pricesPrefix+sale+tag, text)
+	}
+	if err := home.Do(x); err != nil {
+		return Terms{}, err
+	}
+	for i, item := range items {
+		numbers := strings.Split(texts[i], ",")
+		price, err := strconv.ParseInt(numbers[min(int((item.Food-1)%numbersText), len(numbers)-1)], 10, 64)
+		if err != nil {
+			return Terms{Users: t.Users}, nil
+		}
+		t.Prices = append(t.Prices, price)
+	}
+	return t, nil
 }
 
 // turn goes on to the next slice behind the last page of one.

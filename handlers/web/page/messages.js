@@ -91,6 +91,7 @@ const texts = {
   RULE_TOO_LATE: "You cannot buy a food in the cart any longer.",
   SALE_CLOCKS_DIFFER: "The clocks of the Redis servers differ too much to schedule the sale.",
   SALE_CLOSED: "The sale is closed.",
+  SALE_ENDED: "That sale has ended: its orders can only be cancelled.",
   SALE_NOT_CLOSED: "This sale is not closed: close it first.",
   SALE_NOT_FOUND: "There is no such sale.",
   SALE_NOT_OPEN: "The sale is not open yet.",

@@ -583,6 +583,7 @@ export const words = {
   "The order is paid.": "订单已支付。",
   "Too many of your orders were released: you cannot order again.": "已释放的订单过多，不能再下单。",
   "There is no such sale.": "没有该场次。",
+  "That sale has ended: its orders can only be cancelled.": "该场次已结束，其订单只能整单取消。",
   "Too many orders to sort. Use flashsale sale export.": "订单过多，无法排序。请使用 flashsale sale export。",
   "The next sale": "下一场",
   ["It takes the place of this one, once that is closed. Its foods and users are those of the catalogue as the " +
