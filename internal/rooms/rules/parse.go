@@ -108,21 +108,16 @@ func (p *parser) file(name string, read func(fields []string) error) error {
 		last := place{name, 1 + strings.Count(text, "\n")}
 		return last.fault(errors.New("the file ends within this line; end it with a line break if it is whole"))
 	}
-	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
-	r.Comment, r.FieldsPerRecord, r.ReuseRecord, r.TrimLeadingSpace = '#', -1, true, true
+	lines := newLines(text)
 	for {
-		fields, err := r.Read()
+		fields, number, err := lines.next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
 			return place{name, wrong.Line}.fault(wrong.Err)
 		}
-		p.here.file = name
-		p.here.line, _ = r.FieldPos(0)
-		for i := range fields {
-			fields[i] = strings.TrimSpace(fields[i])
-		}
+		p.here = place{name, number}
 		if err := read(fields); err != nil {
 			if _, placed := err.(*fault); placed {
 				return err

@@ -223,6 +223,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// What spreadsheets add to lines is no part of them, in any file.
+func TestSpreadsheets(t *testing.T) {
+	const bom = "\ufeff"
+	for _, text := range []string{bom + "members,vip,vip.csv\nlimit,*,1,vip\n",
+		bom + "# members\nmembers,vip,vip.csv\nlimit,*,1,vip\n", "members ,vip , vip.csv ,,\nlimit ,* ,1 ,vip \n",
+		bom + "\"members\",vip,\"vip.csv\"\r\nlimit,*,1,vip,\r\n"} {
+		set, err := parse(t, text, "vip.csv", bom+"2\n 3 \n")
+		if err != nil || fmt.Sprint(set.Groups()) != "[{vip 2 0}]" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestSlicesRefuse(t *testing.T) {
 	defer func() { context.Slices = 1 }()
 	context.Slices = 3
