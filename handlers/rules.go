@@ -101,14 +101,11 @@ func (r rulesCalls) showAll(ctx *fasthttp.RequestCtx, _ Call) {
 	replyRaw(ctx, text)
 }
 
-// placeUnder places an order under the rules.
+// placeUnder places an order under the rules. One with an unknown coupon goes to Redis, too: it may have been
+// placed before.
 func (s *Server) placeUnder(ctx *fasthttp.RequestCtx, c Call, cart, coupon, key []byte, naming bool) {
 	var scratch [rules.CodeMax]byte
-	terms, err := s.rules.For(c.user, coupon, scratch[:])
-	if err != nil {
-		reply(ctx, errCouponUnknown)
-		return
-	}
+	terms, _ := s.rules.For(c.user, coupon, scratch[:])
 	s.cfg.Sale.PlaceOrderUnder(terms, c.user, cart, key, naming, c.later(ctx, (*Server).placed))
 }
 
@@ -135,6 +132,9 @@ func (s *Server) replyRule(ctx *fasthttp.RequestCtx, user uint32, refusal *redis
 	_, coupon, _ := s.orderBody(ctx)
 	var rule any
 	switch {
+	case errors.Is(refusal, redisx.ErrNoCoupon):
+		reply(ctx, errCouponUnknown)
+		return
 	case errors.Is(refusal, redisx.ErrHousehold):
 		rule = struct {
 			Household string `json:"household"`

@@ -182,8 +182,9 @@ func (p *parser) window(f []string) error {
 	w := window{food: food, group: group}
 	for i, at := range []*time.Time{&w.From, &w.Until} {
 		if text := f[2+i]; text != "" {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return fmt.Errorf("%.40q is no time as 2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z", text)
+			if *at, err = time.Parse(time.RFC3339, text); err != nil || at.Unix() < 1 {
+				return fmt.Errorf("%.40q is no time since 1970 as 2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z",
+					text)
 			}
 			*at = at.UTC()
 		}
@@ -247,11 +248,11 @@ func (p *parser) group(name string) (int, error) {
 	return i, most(len(p.set.groups), GroupsMax, "groups")
 }
 
-// checkName refuses names that order_rules.lua could not tell apart, or that cannot be shown.
+// checkName refuses names with marks of order_rules.lua in them, or that cannot be shown.
 func checkName(name string) error {
-	strange := func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }
+	strange := func(r rune) bool { return strings.ContainsRune("|;:", r) || !unicode.IsPrint(r) }
 	if name == "" || len(name) > NameMax || !utf8.ValidString(name) || strings.ContainsFunc(name, strange) {
-		return fmt.Errorf("%.80q is no name; want 1 to %d bytes that can be seen, without |", name, NameMax)
+		return fmt.Errorf("%.80q is no name; want 1 to %d bytes that can be seen, without | ; and :", name, NameMax)
 	}
 	return nil
 }
@@ -317,8 +318,9 @@ func (p *parser) household(f []string) error {
 
 // oneSlice refuses what one script cannot check in several slices.
 func (p *parser) oneSlice(what string) error {
-	return fmt.Errorf("%s need a sale of one slice, and this one has %d (-slices): the users of a sale with "+
-		"slices are spread over several Redis, which cannot decide together", what, p.with.Slices)
+	return fmt.Errorf("%s need a sale of one slice, and this one has %d: the users of a sale with slices are "+
+		"spread over several Redis, which cannot decide together; remove these lines, or open another sale with "+
+		"-slices 1", what, p.with.Slices)
 }
 
 func (p *parser) householdFile(f []string) error {
