@@ -133,6 +133,34 @@ household,smith,user5
 	}
 }
 
+// Who guesses coupons is refused after a while, orders without one and those of others are not.
+func TestCouponsAreLimited(t *testing.T) {
+	s := ruledShop(t, "unix", redistest.Start(t).Socket,
+		"limit,5,3\ncoupon,fcode,CODE-1\ncoupon,fcode,CODE-2\n")
+	s = limited(t, s, "coupon by user 3/h", nil)
+	order := func(user uint32, coupon string) string {
+		return fmt.Sprintf(`{"cart_id":%q,"coupon":%q}`, s.cartOf(user), coupon)
+	}
+	for user := uint32(2); user < 6; user++ {
+		s.expect(t, user, "PATCH", "/carts/"+s.cartOf(user), `{"food_id":1,"count":1}`, 204, "")
+	}
+	unknown := string(errCouponUnknown.body)
+	for guess := range 3 {
+		s.expect(t, 2, "POST", "/orders", order(2, fmt.Sprintf("GUESS-%d", guess)), 403, unknown)
+	}
+	s.awaitCounted(t, "/limits/coupon?user=2", `"remaining":0,`)
+	s.expect(t, 2, "POST", "/orders", order(2, "CODE-1"), 429, tooMany)
+	s.expect(t, 2, "POST", "/orders", order(2, ""), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
+	s.expect(t, 3, "POST", "/orders", order(3, "CODE-1"), 200, `{"id":"`+s.cfg.Sale.ID()+`-3"}`)
+	s.expect(t, 4, "POST", "/orders", order(4, "CODE-1"), 403, string(errCouponUsed.body))
+	s.awaitCounted(t, "/limits/coupon?user=4", `"remaining":2,`)
+	s.expect(t, 4, "POST", "/orders?details=1", order(4, "CODE-1"), 403,
+		refused("COUPON_USED", "优惠码已使用", `{"coupon":"CODE-1"}`))
+	s.awaitCounted(t, "/limits/coupon?user=4", `"remaining":1,`)
+	s.expect(t, 4, "POST", "/orders", order(4, "CODE-2"), 200, `{"id":"`+s.cfg.Sale.ID()+`-4"}`)
+	s.awaitCounted(t, "/limits/coupon?user=3", `"remaining":3,`)
+}
+
 // An order that was placed is answered again under its key, also where its coupon is not there any longer.
 func TestCouponThatWasRemoved(t *testing.T) {
 	s := ruledShop(t, "unix", redistest.Start(t).Socket, "limit,5,3\ncoupon,fcode,CODE-1\n")
@@ -140,7 +168,8 @@ func TestCouponThatWasRemoved(t *testing.T) {
 	s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(2), `{"food_id":1,"count":1}`, 204, "")
 	id := `{"id":"` + s.cfg.Sale.ID() + `-2"}`
 	s.expect(t, 2, "POST", "/orders", order, 200, id, "Idempotency-Key", "k")
-	none, err := rules.Parse(&rules.Source{Files: []rules.File{{Name: "rules.csv", Text: "none\n"}}}, rules.Context{})
+	file := rules.File{Name: "rules.csv", Text: "none\n"}
+	none, err := rules.Parse(&rules.Source{Files: []rules.File{file}}, rules.Context{})
 	testkit.Must(t, err)
 	s.rules.Use(none)
 	s.expect(t, 2, "POST", "/orders", order, 200, id, "Idempotency-Key", "k")
