@@ -23,9 +23,9 @@ func ruledShop(tb testing.TB, network, address, text string) *shop {
 	source, err := rules.Read(name)
 	testkit.Must(tb, err)
 	s := open(tb, network, address)
-	user := func(text string) (id uint32, ok bool) {
-		_, err := fmt.Sscanf(text, "user%d", &id)
-		return id, err == nil
+	user := func(text string) (id uint32, err error) {
+		_, err = fmt.Sscanf(text, "user%d", &id)
+		return id, err
 	}
 	set, err := rules.Parse(source, rules.Context{Foods: 5, Slices: 1, User: user})
 	testkit.Must(tb, err)

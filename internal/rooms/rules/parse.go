@@ -17,8 +17,8 @@ import (
 // Context is what the lines speak of.
 type Context struct {
 	Foods int // with the ids from 1
-	// User finds a user by id or name. The id 0 is a user to skip; ok is false for one who is not there.
-	User   func(text string) (id uint32, ok bool)
+	// User finds a user by id or name. The id 0 is a user to skip.
+	User   func(text string) (id uint32, err error)
 	Slices int // of the sale: households and coupons need a sale of one
 }
 
@@ -290,13 +290,11 @@ func (p *parser) members(f []string) error {
 
 // add adds a user.
 func (p *parser) add(text string, who person) error {
-	id, ok := p.with.User(text)
-	if !ok {
-		return fmt.Errorf("there is no user %.80q", text)
+	id, err := p.with.User(text)
+	if err != nil || id == 0 {
+		return err
 	}
-	if who.user = id; id == 0 {
-		return nil
-	}
+	who.user = id
 	p.people = append(p.people, someone{who, p.here})
 	return most(len(p.people), MembersMax, "members of groups and households")
 }

@@ -18,9 +18,12 @@ import (
 )
 
 // context knows the users user1 to user9 and the ids from 1 to 2 million.
-var context = Context{Foods: 9, Slices: 1, User: func(text string) (uint32, bool) {
+var context = Context{Foods: 9, Slices: 1, User: func(text string) (uint32, error) {
 	id, err := strconv.ParseUint(strings.TrimPrefix(text, "user"), 10, 32)
-	return uint32(id), err == nil && id > 0 && id <= 2_000_000
+	if err != nil || id == 0 || id > 2_000_000 {
+		return 0, fmt.Errorf("there is no user %q", text)
+	}
+	return uint32(id), nil
 }}
 
 // parse reads rules from a folder: the main file, and others by name.
