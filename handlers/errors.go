@@ -254,6 +254,7 @@ var outcomes = []struct {
 	{redisx.ErrHousehold, errRuleHousehold},
 	{redisx.ErrCouponNeeded, errCouponNeeded},
 	{redisx.ErrCouponUsed, errCouponUsed},
+	{redisx.ErrNoCoupon, errCouponUnknown},
 	{redisx.ErrReleased, errManyReleased},
 	{held.ErrNone, errNoOrder},
 	{held.ErrPaid, errOrderPaid},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/rules"
 	"flashsale/redisx"
 )
@@ -101,15 +102,27 @@ func (r rulesCalls) showAll(ctx *fasthttp.RequestCtx, _ Call) {
 	replyRaw(ctx, text)
 }
 
-// placeUnder places an order under the rules.
+// placeUnder places an order under the rules. One with an unknown coupon goes to Redis, too: it may have
+// been placed before.
 func (s *Server) placeUnder(ctx *fasthttp.RequestCtx, c Call, cart, coupon, key []byte, naming bool) {
-	var scratch [rules.CodeMax]byte
-	terms, err := s.rules.For(c.user, coupon, scratch[:])
-	if err != nil {
-		reply(ctx, errCouponUnknown)
+	who := limits.Who{ID: c.user}
+	if len(coupon) > 0 && s.isRefused(ctx, limits.Coupon, who) {
 		return
 	}
-	s.cfg.Sale.PlaceOrderUnder(terms, c.user, cart, key, naming, c.later(ctx, (*Server).placed))
+	var scratch [rules.CodeMax]byte
+	terms, known := s.rules.For(c.user, coupon, scratch[:])
+	if !known { // now, or all guesses that wait for Redis would pass
+		s.record(ctx, limits.Coupon, who, 1)
+	}
+	s.cfg.Sale.PlaceOrderUnder(terms, c.user, cart, key, naming, c.later(ctx, (*Server).placedUnder))
+}
+
+// placedUnder answers placeUnder.
+func (s *Server) placedUnder(ctx *fasthttp.RequestCtx, a *answer) {
+	if errors.Is(a.err, redisx.ErrCouponUsed) {
+		s.record(ctx, limits.Coupon, limits.Who{ID: a.user}, 1)
+	}
+	s.placed(ctx, a)
 }
 
 // orderBody reads the body of placeOrder: a coupon only where there are rules.
@@ -135,6 +148,9 @@ func (s *Server) replyRule(ctx *fasthttp.RequestCtx, user uint32, refusal *redis
 	_, coupon, _ := s.orderBody(ctx)
 	var rule any
 	switch {
+	case errors.Is(refusal, redisx.ErrNoCoupon):
+		reply(ctx, errCouponUnknown)
+		return
 	case errors.Is(refusal, redisx.ErrHousehold):
 		rule = struct {
 			Household string `json:"household"`

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,9 +23,9 @@ func ruledShop(tb testing.TB, network, address, text string) *shop {
 	source, err := rules.Read(name)
 	testkit.Must(tb, err)
 	s := open(tb, network, address)
-	user := func(text string) (id uint32, ok bool) {
-		_, err := fmt.Sscanf(text, "user%d", &id)
-		return id, err == nil
+	user := func(text string) (id uint32, err error) {
+		_, err = fmt.Sscanf(text, "user%d", &id)
+		return id, err
 	}
 	set, err := rules.Parse(source, rules.Context{Foods: 5, Slices: 1, User: user})
 	testkit.Must(tb, err)
@@ -33,7 +34,7 @@ func ruledShop(tb testing.TB, network, address, text string) *shop {
 	s.cfg.Sale = redisx.Join(cfg, s.cfg.Sale.ID(), 5, 20)
 	testkit.Background(tb, s.cfg.Sale.Run)
 	s.awaitRedis(tb)
-	s.Add(Rules(rules.New(set)))
+	s.join(Rules(rules.New(set)))
 	return s
 }
 
@@ -90,6 +91,9 @@ household,smith,user5
 				{2, []int64{5}, "", "COUPON_NEEDED", "需要优惠码",
 					`{"food_id":5,"limit":null,"windows":null,"listed":false,"coupon":true}`},
 				{2, []int64{5}, "CODE-9", "COUPON_UNKNOWN", "优惠码不存在", ""},
+				{2, []int64{5}, "?", "COUPON_UNKNOWN", "优惠码不存在", ""},
+				{2, []int64{1, 1}, "CODE-1|;1:9:", "COUPON_UNKNOWN", "优惠码不存在", ""},
+				{2, []int64{1, 1}, "CODE-1\n|\x00\"", "COUPON_UNKNOWN", "优惠码不存在", ""},
 				{2, []int64{5}, "code-1", "", "", ""},
 				{6, []int64{5}, "CODE-1", "COUPON_USED", "优惠码已使用", `{"coupon":"CODE-1"}`},
 				{6, []int64{1}, "CODE-1", "COUPON_USED", "优惠码已使用", `{"coupon":"CODE-1"}`},
@@ -102,7 +106,9 @@ household,smith,user5
 				for _, food := range tc.foods {
 					s.expect(t, tc.user, "PATCH", "/carts/"+cart, fmt.Sprintf(`{"food_id":%d,"count":1}`, food), 204, "")
 				}
-				body := fmt.Sprintf(`{"cart_id":%q,"coupon":%q}`, cart, tc.coupon)
+				coupon, err := json.Marshal(tc.coupon)
+				testkit.Must(t, err)
+				body := fmt.Sprintf(`{"cart_id":%q,"coupon":%s}`, cart, coupon)
 				if tc.code == "" {
 					id := fmt.Sprintf(`{"id":"%s-%d"}`, s.cfg.Sale.ID(), tc.user)
 					s.expect(t, tc.user, "POST", "/orders", body, 200, id)
@@ -125,6 +131,52 @@ household,smith,user5
 				`"households":1,"households_used":1,"coupons":2,"coupons_used":1}`, s.rules.Set().Version))
 		})
 	}
+}
+
+// Who guesses coupons is refused after a while, orders without one and those of others are not.
+func TestCouponsAreLimited(t *testing.T) {
+	s := ruledShop(t, "unix", redistest.Start(t).Socket,
+		"limit,5,3\ncoupon,fcode,CODE-1\ncoupon,fcode,CODE-2\n")
+	s = limited(t, s, "coupon by user 3/h", nil)
+	order := func(user uint32, coupon string) string {
+		return fmt.Sprintf(`{"cart_id":%q,"coupon":%q}`, s.cartOf(user), coupon)
+	}
+	for user := uint32(2); user < 6; user++ {
+		s.expect(t, user, "PATCH", "/carts/"+s.cartOf(user), `{"food_id":1,"count":1}`, 204, "")
+	}
+	unknown := string(errCouponUnknown.body)
+	for guess := range 3 {
+		s.expect(t, 2, "POST", "/orders", order(2, fmt.Sprintf("GUESS-%d", guess)), 403, unknown)
+	}
+	s.awaitCounted(t, "/limits/coupon?user=2", `"remaining":0,`)
+	s.expect(t, 2, "POST", "/orders", order(2, "CODE-1"), 429, tooMany)
+	s.expect(t, 2, "POST", "/orders", order(2, ""), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
+	s.expect(t, 3, "POST", "/orders", order(3, "CODE-1"), 200, `{"id":"`+s.cfg.Sale.ID()+`-3"}`)
+	s.expect(t, 4, "POST", "/orders", order(4, "CODE-1"), 403, string(errCouponUsed.body))
+	s.awaitCounted(t, "/limits/coupon?user=4", `"remaining":2,`)
+	s.expect(t, 4, "POST", "/orders?details=1", order(4, "CODE-1"), 403,
+		refused("COUPON_USED", "优惠码已使用", `{"coupon":"CODE-1"}`))
+	s.awaitCounted(t, "/limits/coupon?user=4", `"remaining":1,`)
+	s.expect(t, 4, "POST", "/orders", order(4, "CODE-2"), 200, `{"id":"`+s.cfg.Sale.ID()+`-4"}`)
+	s.awaitCounted(t, "/limits/coupon?user=3", `"remaining":3,`)
+}
+
+// An order that was placed is answered again under its key, also where its coupon is not there any longer.
+func TestCouponThatWasRemoved(t *testing.T) {
+	s := ruledShop(t, "unix", redistest.Start(t).Socket, "limit,5,3\ncoupon,fcode,CODE-1\n")
+	order := `{"cart_id":"` + s.cartOf(2) + `","coupon":"CODE-1"}`
+	s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(2), `{"food_id":1,"count":1}`, 204, "")
+	id := `{"id":"` + s.cfg.Sale.ID() + `-2"}`
+	s.expect(t, 2, "POST", "/orders", order, 200, id, "Idempotency-Key", "k")
+	file := rules.File{Name: "rules.csv", Text: "none\n"}
+	none, err := rules.Parse(&rules.Source{Files: []rules.File{file}}, rules.Context{})
+	testkit.Must(t, err)
+	s.rules.Use(none)
+	s.expect(t, 2, "POST", "/orders", order, 200, id, "Idempotency-Key", "k")
+	s.expect(t, 2, "POST", "/orders", order, 403, string(errOrderLimit.body), "Idempotency-Key", "other")
+	s.expect(t, 3, "PATCH", "/carts/"+s.cartOf(3), `{"food_id":1,"count":1}`, 204, "")
+	s.expect(t, 3, "POST", "/orders", strings.ReplaceAll(order, s.cartOf(2), s.cartOf(3)), 403,
+		string(errCouponUnknown.body), "Idempotency-Key", "k")
 }
 
 // Rules cost the order path no allocation, whether they refuse an order or not.

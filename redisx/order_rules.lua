@@ -8,13 +8,13 @@
 -- ARGV     of an order: its terms, a line feed, its idempotency key; "" if it has neither
 --
 -- The terms of an order are "" where no rule concerns it, else "household|coupon|;food:most:times;...":
---   household, coupon  of the order, "" for none
+--   household, coupon  of the order, "" for none; the coupon "?" is one that does not exist
 --   food               its id; "*" stands for all foods that are not named
 --   most               pieces that the user may have, "" for any number
 --   times              when the user may buy it: "from-until,from-until,...", Unix ms, in their order,
 --                      without overlap, "" for any time; "!" never, "?" only with a coupon
 --
--- A refused order returns RULE + 1024 * (rule + 8 * food), with food 0 where no food is meant. rule is
+-- A refused order returns RULE + 1024 * (rule + 16 * food), with food 0 where no food is meant. rule is
 --          1  more pieces than the user may have
 --          2  not yet
 --          3  no longer
@@ -22,13 +22,14 @@
 --          5  the food needs a coupon
 --          6  another of the household has an order
 --          7  the coupon is used
+--          8  the coupon does not exist
 SHARED_KEYS = SHARED_KEYS + 1
 local termsOf, check, use
 do
   local RULE, TOO_MANY, TOO_EARLY, TOO_LATE, NOT_LISTED = 11, 1, 2, 3, 4
-  local COUPON_NEEDED, HOUSEHOLD, COUPON_USED = 5, 6, 7
+  local COUPON_NEEDED, HOUSEHOLD, COUPON_USED, COUPON_UNKNOWN = 5, 6, 7, 8
   local call, used = redis.call, KEYS[SHARED_KEYS]
-  local function refusal(rule, food) return RULE + 1024 * (rule + 8 * (food or 0)) end
+  local function refusal(rule, food) return RULE + 1024 * (rule + 16 * (food or 0)) end
 
   -- termsOf returns the terms and the idempotency key in an argument; nil for terms of which none counts.
   function termsOf(arg)
@@ -50,12 +51,12 @@ do
     return rule
   end
 
-  -- broken returns the refusal for some pieces of a food, nil where the terms allow them.
-  local function broken(terms, food, pieces)
-    local _, ends = string.find(terms, ';' .. food .. ':', 1, true)
-    if not ends then _, ends = string.find(terms, ';*:', 1, true) end
+  -- broken returns the refusal for some pieces of a food, nil where the foods of the terms allow them.
+  local function broken(foods, food, pieces)
+    local _, ends = string.find(foods, ';' .. food .. ':', 1, true)
+    if not ends then _, ends = string.find(foods, ';*:', 1, true) end
     if not ends then return end
-    local most, times = string.match(terms, '^(%d*):([^;]*)', ends + 1)
+    local most, times = string.match(foods, '^(%d*):([^;]*)', ends + 1)
     if times == '!' then return refusal(NOT_LISTED, food) end
     if times == '?' then return refusal(COUPON_NEEDED, food) end
     local rule = times ~= '' and late(times) or most ~= '' and tonumber(pieces) > tonumber(most) and TOO_MANY
@@ -65,11 +66,12 @@ do
   -- check returns the refusal of an order of up to three foods, nil where its terms allow it.
   function check(terms, f1, p1, f2, p2, f3, p3)
     if not terms then return end
-    local household, coupon, ends = string.match(terms, '^([^|]*)|([^|]*)()')
+    local household, coupon, foods = string.match(terms, '^([^|]*)|([^|]*)|(.*)$')
+    if coupon == '?' then return refusal(COUPON_UNKNOWN) end
     if household ~= '' and call('HEXISTS', used, 'h:' .. household) == 1 then return refusal(HOUSEHOLD) end
     if coupon ~= '' and call('HEXISTS', used, 'c:' .. coupon) == 1 then return refusal(COUPON_USED) end
-    if ends == #terms then return end
-    return broken(terms, f1, p1) or f2 ~= '' and broken(terms, f2, p2) or f3 ~= '' and broken(terms, f3, p3)
+    if foods == '' then return end
+    return broken(foods, f1, p1) or f2 ~= '' and broken(foods, f2, p2) or f3 ~= '' and broken(foods, f3, p3)
       or nil
   end
 

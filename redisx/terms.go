@@ -18,15 +18,20 @@ var (
 	ErrCouponNeeded = errors.New("a food needs a coupon")
 	ErrHousehold    = errors.New("another of the user's household has an order")
 	ErrCouponUsed   = errors.New("the coupon is used")
+	ErrNoCoupon     = errors.New("there is no such coupon")
 )
 
 // refusals are these outcomes at their numbers in order_rules.lua.
 var refusals = [...]error{nil, ErrTooMany, ErrTooEarly, ErrTooLate, ErrNotListed, ErrCouponNeeded,
-	ErrHousehold, ErrCouponUsed}
+	ErrHousehold, ErrCouponUsed, ErrNoCoupon}
 
-const ruleCount = 8 // order_rules.lua returns the rule + ruleCount * the food
+const ruleCount = 16 // order_rules.lua returns the rule + ruleCount * the food
 
 var errRefused = errors.New("a rule refuses the order")
+
+// UnknownCoupon is the Coupon of an order with one that does not exist: only an order that was placed before
+// under the same idempotency key succeeds with it.
+var UnknownCoupon = []byte("?")
 
 // Terms are the rules that concern an order. The zero Terms are no rules. Coupon is read only within the
 // call that gets it.
@@ -71,7 +76,7 @@ func (s *Sale) PlaceOrderUnder(
 // refused is the outcome of an order that a rule refuses.
 func (p *placement) refused(rule int64) error {
 	food, number := rule/ruleCount, rule%ruleCount
-	if number == 0 {
+	if number == 0 || number >= int64(len(refusals)) {
 		return pipeline.UnknownCode("order_rules.lua", number)
 	}
 	if p.naming {

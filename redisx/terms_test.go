@@ -59,6 +59,11 @@ func TestTerms(t *testing.T) {
 		{"household has one", Terms{Household: "smith"}, "1:1,", "h:smith 3-0", ErrHousehold, 0, "h:smith:3-0"},
 		{"coupon", Terms{Coupon: []byte("AB-1")}, "1:1,", "", nil, 0, "c:AB-1:2-0 coupons:1"},
 		{"coupon used", Terms{Coupon: []byte("AB-1")}, "1:1,", "c:AB-1 3-0", ErrCouponUsed, 0, "c:AB-1:3-0"},
+		{"a household named as a limit", Terms{"flat;1:9:;*:x", []byte("AB-1"), ";1:2:"}, "1:3,", "",
+			ErrTooMany, 1, ""},
+		{"a household with a part of one", Terms{"flat;1:x", nil, ";1:2:"}, "1:2,", "", nil, 0,
+			"h:flat;1:x:2-0 households:1"},
+		{"unknown coupon", Terms{Coupon: UnknownCoupon}, "1:1,", "", ErrNoCoupon, 0, ""},
 		{"all of them", Terms{"smith", []byte("AB-1"), ";1:1:past-later"}, "1:1,", "c:AB-2 3-0 h:jones 3-0",
 			nil, 0,
 			"c:AB-1:2-0 c:AB-2:3-0 coupons:1 h:jones:3-0 h:smith:2-0 households:1"},
@@ -92,8 +97,12 @@ func TestTerms(t *testing.T) {
 					if got := rawString(t, cfg, "GET", "c_"+string(cart)); got != tc.cart {
 						t.Errorf("the cart is %q, want %q", got, tc.cart)
 					}
-				} else if _, err := s.placeUnder(tc.terms, 2, cart, "k"); err != nil {
-					t.Errorf("again under the same key: %v", err)
+					return
+				}
+				for _, terms := range []Terms{tc.terms, {Coupon: UnknownCoupon}} {
+					if _, err := s.placeUnder(terms, 2, cart, "k"); err != nil {
+						t.Errorf("again under the same key with %+v: %v", terms, err)
+					}
 				}
 			})
 		})

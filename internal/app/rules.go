@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
@@ -59,15 +60,25 @@ func (s *supervisor) keepRules(context.Context) (part, error) {
 	}}, nil
 }
 
-// userFinder finds users of a catalogue, and any id of a registered user.
-func userFinder(c *catalog.Catalog) func(text string) (id uint32, ok bool) {
+// userFinder finds users of a catalogue, and any id of a registered user. It refuses a name that is the id
+// of another user.
+func userFinder(c *catalog.Catalog) func(text string) (id uint32, err error) {
 	names := c.Names()
-	return func(text string) (uint32, bool) {
-		id, err := strconv.ParseUint(text, 10, 32)
-		if err != nil {
-			return c.UserOf([]byte(text))
+	return func(text string) (uint32, error) {
+		named, isName := c.UserOf([]byte(text))
+		number, err := strconv.ParseUint(text, 10, 32)
+		id := uint32(number)
+		isID := err == nil && (id >= redisx.FirstRegistered || names.Name(id) != nil)
+		switch {
+		case isName && isID && named != id:
+			return 0, fmt.Errorf("%.80q is the name of user %d and the id of user %d; write the id of the one or "+
+				"the name of the other", text, named, id)
+		case isName:
+			return named, nil
+		case isID:
+			return id, nil
 		}
-		return uint32(id), id >= redisx.FirstRegistered || names.Name(uint32(id)) != nil
+		return 0, fmt.Errorf("there is no user %.80q", text)
 	}
 }
 
@@ -96,13 +107,15 @@ func (w *worker) serveRules() (part, error) {
 // parseRules reads rules that were checked before.
 func (w *worker) parseRules(source *rules.Source) (*rules.Set, error) {
 	return rules.Parse(source, rules.Context{Foods: math.MaxInt32, Slices: 1,
-		User: func(text string) (uint32, bool) {
+		User: func(text string) (uint32, error) {
+			if named, isName := w.catalog.UserOf([]byte(text)); isName {
+				return named, nil
+			}
 			id, err := strconv.ParseUint(text, 10, 32)
 			if err != nil {
-				found, _ := w.catalog.UserOf([]byte(text))
-				return found, true
+				return 0, nil
 			}
-			return uint32(id), true
+			return uint32(id), nil
 		}})
 }
 

@@ -87,8 +87,8 @@ func TestLimitRules(t *testing.T) {
 		off   bool
 		want  string
 	}{
-		{"x by user 100/m\n", 14, false, ""}, // and the default ones
-		{"login_failed by ip 9/m\n", 13, false, ""},
+		{"x by user 100/m\n", 16, false, ""}, // and the default ones
+		{"login_failed by ip 9/m\n", 15, false, ""},
 		{"x by user 10", 0, false, fmt.Sprintf(cut, 1)},
 		{"# mine\nx by user 10/m", 0, false, fmt.Sprintf(cut, 2)},
 		{"", 0, false, " has no rules; write off for none"},

@@ -24,7 +24,8 @@ func TestRules(t *testing.T) {
 	sliced := setup{args: append(slices.Clip(args), "-slices", "2")}
 	testkit.WriteFile(t, file, "household,smith,2\n")
 	checkRefused(t, sliced.launch(t).Process, file+":1: households need a sale of one slice, and this one has "+
-		"2 (-slices): the users of a sale with slices are spread over several Redis, which cannot decide together")
+		"2: the users of a sale with slices are spread over several Redis, which cannot decide together; remove "+
+		"these lines, or open another sale with -slices 1")
 
 	testkit.WriteFile(t, file, "window,2,fcode\ncoupon,fcode,CODE-1\n")
 	s := setup{args: args}.serve(t)

@@ -127,7 +127,8 @@ func checkSettings(t *testing.T) {
 		"#REQUIRE_DURABLE=false", "#DB_USER=root",
 		"#LIMITS=login_failed by user 5/m 10/d; login_failed by ip 60/m; message by user 60/m; " +
 			"message by ip 600/m 50000/d; register by user 5/h; register by ip 60/h 300/d; invite by user 1000/h; " +
-			"invite by ip 5000/h; chat by user 300/10s; chat by ip 20000/10s; logout by user 60/m"} {
+			"invite by ip 5000/h; chat by user 300/10s; chat by ip 20000/10s; logout by user 60/m; " +
+			"payment by user 10/m; payment by ip 600/m; coupon by user 10/m; coupon by ip 600/m"} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("there is no line %q", want)
 		}

@@ -26,11 +26,12 @@ const (
 	Chat                     // chat: other calls of the conversation, by user (the id) and ip; see isLocal
 	Logout                   // logout: a session ends, by user (the id) and ip
 	Payment                  // payment: a payment is opened, by user (the id) and ip
+	Coupon                   // coupon: an order has a coupon that is unknown or used, by user (the id) and ip
 	ownEvents
 )
 
 var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register", "invite", "chat",
-	"logout", "payment"}
+	"logout", "payment", "coupon"}
 
 // Name is the event's name in rules.
 func Name(event Event) string { return ownNames[event] }

@@ -16,11 +16,11 @@ import (
 // takes at most 300 MB of Redis. A whole school may share one when people register. Who invites 1,000 people
 // in an hour is a program, and so is who makes thirty calls a second for long; ten thousand clients with
 // their heartbeats may share an address. Nobody logs out once a second, or
-// opens ten payments in a minute.
+// opens ten payments in a minute, or has ten wrong coupons.
 const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " +
 	"message by user 60/m; message by ip 600/m 50000/d; register by user 5/h; register by ip 60/h 300/d; " +
 	"invite by user 1000/h; invite by ip 5000/h; chat by user 300/10s; chat by ip 20000/10s; " +
-	"logout by user 60/m; payment by user 10/m; payment by ip 600/m"
+	"logout by user 60/m; payment by user 10/m; payment by ip 600/m; coupon by user 10/m; coupon by ip 600/m"
 
 // Limits of rules.
 const (

@@ -50,7 +50,7 @@ func TestParseRulesRefuses(t *testing.T) {
 func TestWithDefaults(t *testing.T) {
 	const login, register = "login_failed by user, login_failed by ip, ", "register by user, register by ip, "
 	const chat = "invite by user, invite by ip, chat by user, chat by ip, logout by user, " +
-		"payment by user, payment by ip, "
+		"payment by user, payment by ip, coupon by user, coupon by ip, "
 	const message = "message by user, message by ip, " + register + chat
 	for text, want := range map[string]string{
 		"":                  login + message,

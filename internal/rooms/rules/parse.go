@@ -17,8 +17,8 @@ import (
 // Context is what the lines speak of.
 type Context struct {
 	Foods int // with the ids from 1
-	// User finds a user by id or name. The id 0 is a user to skip; ok is false for one who is not there.
-	User   func(text string) (id uint32, ok bool)
+	// User finds a user by id or name. The id 0 is a user to skip.
+	User   func(text string) (id uint32, err error)
 	Slices int // of the sale: households and coupons need a sale of one
 }
 
@@ -108,21 +108,16 @@ func (p *parser) file(name string, read func(fields []string) error) error {
 		last := place{name, 1 + strings.Count(text, "\n")}
 		return last.fault(errors.New("the file ends within this line; end it with a line break if it is whole"))
 	}
-	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
-	r.Comment, r.FieldsPerRecord, r.ReuseRecord, r.TrimLeadingSpace = '#', -1, true, true
+	lines := newLines(text)
 	for {
-		fields, err := r.Read()
+		fields, number, err := lines.next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
 			return place{name, wrong.Line}.fault(wrong.Err)
 		}
-		p.here.file = name
-		p.here.line, _ = r.FieldPos(0)
-		for i := range fields {
-			fields[i] = strings.TrimSpace(fields[i])
-		}
+		p.here = place{name, number}
 		if err := read(fields); err != nil {
 			if _, placed := err.(*fault); placed {
 				return err
@@ -187,8 +182,9 @@ func (p *parser) window(f []string) error {
 	w := window{food: food, group: group}
 	for i, at := range []*time.Time{&w.From, &w.Until} {
 		if text := f[2+i]; text != "" {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return fmt.Errorf("%.40q is no time as 2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z", text)
+			if *at, err = time.Parse(time.RFC3339, text); err != nil || at.Unix() < 1 {
+				return fmt.Errorf("%.40q is no time since 1970 as 2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z",
+					text)
 			}
 			*at = at.UTC()
 		}
@@ -252,11 +248,12 @@ func (p *parser) group(name string) (int, error) {
 	return i, most(len(p.set.groups), GroupsMax, "groups")
 }
 
-// checkName refuses names that order_rules.lua could not tell apart, or that cannot be shown.
+// checkName refuses names with marks of order_rules.lua in them, or that cannot be shown.
 func checkName(name string) error {
-	strange := func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }
+	strange := func(r rune) bool { return strings.ContainsRune("|;:", r) || !unicode.IsPrint(r) }
 	if name == "" || len(name) > NameMax || !utf8.ValidString(name) || strings.ContainsFunc(name, strange) {
-		return fmt.Errorf("%.80q is no name; want 1 to %d bytes that can be seen, without |", name, NameMax)
+		return fmt.Errorf("%.80q is no name; want 1 to %d bytes that can be seen, without | ; and :", name,
+			NameMax)
 	}
 	return nil
 }
@@ -293,13 +290,11 @@ func (p *parser) members(f []string) error {
 
 // add adds a user.
 func (p *parser) add(text string, who person) error {
-	id, ok := p.with.User(text)
-	if !ok {
-		return fmt.Errorf("there is no user %.80q", text)
+	id, err := p.with.User(text)
+	if err != nil || id == 0 {
+		return err
 	}
-	if who.user = id; id == 0 {
-		return nil
-	}
+	who.user = id
 	p.people = append(p.people, someone{who, p.here})
 	return most(len(p.people), MembersMax, "members of groups and households")
 }
@@ -322,8 +317,9 @@ func (p *parser) household(f []string) error {
 
 // oneSlice refuses what one script cannot check in several slices.
 func (p *parser) oneSlice(what string) error {
-	return fmt.Errorf("%s need a sale of one slice, and this one has %d (-slices): the users of a sale with "+
-		"slices are spread over several Redis, which cannot decide together", what, p.with.Slices)
+	return fmt.Errorf("%s need a sale of one slice, and this one has %d: the users of a sale with slices are "+
+		"spread over several Redis, which cannot decide together; remove these lines, or open another sale with "+
+		"-slices 1", what, p.with.Slices)
 }
 
 func (p *parser) householdFile(f []string) error {

@@ -7,7 +7,6 @@ package rules
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"hash/maphash"
 	"slices"
 	"sync/atomic"
@@ -30,9 +29,6 @@ const (
 	CodeMin    = 6 // characters of a coupon
 	CodeMax    = 32
 )
-
-// ErrNoCoupon is the outcome for a coupon that no line names.
-var ErrNoCoupon = errors.New("there is no such coupon")
 
 // Rules are the rules in use. Its methods are safe for concurrent use.
 type Rules struct{ set atomic.Pointer[Set] }
@@ -97,17 +93,17 @@ type person struct {
 	household int32  // place, -1 for none
 }
 
-// For returns the terms of an order of a user with a coupon, which is empty for none. scratch has room for
-// CodeMax bytes; the terms use it. Errors: ErrNoCoupon.
-func (r *Rules) For(user uint32, coupon, scratch []byte) (redisx.Terms, error) {
+// For returns the terms of an order of a user with a coupon, which is empty for none. known is false for a
+// coupon that no line names. scratch has room for CodeMax bytes; the terms use it.
+func (r *Rules) For(user uint32, coupon, scratch []byte) (terms redisx.Terms, known bool) {
 	set := r.Set()
 	p := set.person(user)
-	groups, terms := p.groups, redisx.Terms{}
+	groups := p.groups
 	if len(coupon) > 0 {
 		code, ok := normal(scratch[:0], coupon)
-		place, known := set.codes.find(code)
-		if !ok || !known {
-			return terms, ErrNoCoupon
+		place, found := set.codes.find(code)
+		if !ok || !found {
+			return redisx.Terms{Coupon: redisx.UnknownCoupon}, false
 		}
 		terms.Coupon, groups = code, groups|1<<place
 	}
@@ -115,7 +111,7 @@ func (r *Rules) For(user uint32, coupon, scratch []byte) (redisx.Terms, error) {
 		terms.Household = set.households[p.household]
 	}
 	terms.Foods = set.terms[groups]
-	return terms, nil
+	return terms, true
 }
 
 func (s *Set) person(user uint32) person {

@@ -1,21 +1,29 @@
 package rules
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+	"flashsale/redisx/saletest"
 )
 
 // context knows the users user1 to user9 and the ids from 1 to 2 million.
-var context = Context{Foods: 9, Slices: 1, User: func(text string) (uint32, bool) {
+var context = Context{Foods: 9, Slices: 1, User: func(text string) (uint32, error) {
 	id, err := strconv.ParseUint(strings.TrimPrefix(text, "user"), 10, 32)
-	return uint32(id), err == nil && id > 0 && id <= 2_000_000
+	if err != nil || id == 0 || id > 2_000_000 {
+		return 0, fmt.Errorf("there is no user %q", text)
+	}
+	return uint32(id), nil
 }}
 
 // parse reads rules from a folder: the main file, and others by name.
@@ -71,25 +79,25 @@ func TestTermsOfExample(t *testing.T) {
 		coupon    string
 		household string
 		foods     string
-		err       error
+		known     bool
 	}{
-		{2, "", "", ";1:1" + opening + ";7:2:!;8:2:?;*:2" + opening, nil},
-		{18, "", "", ";1:3" + early + ";7:2:;8:2:?;*:2" + early, nil},
-		{4, "", "smith", ";1:3" + early + ";7:2:;8:2:?;*:2" + early, nil},
-		{7, "", "jones", ";1:1" + opening + ";7:2:!;8:2:?;*:2" + opening, nil},
-		{2, " codes-1 ", "", ";1:1" + opening + ";7:2:!;8:2:;*:2" + opening, nil},
-		{18, "ab12-cd34", "", ";1:3" + early + ";7:2:;8:2:;*:2" + early, nil},
-		{2, "AB12-CD35", "", "", ErrNoCoupon},
-		{2, "a", "", "", ErrNoCoupon},
-		{2, "AB12 CD34", "", "", ErrNoCoupon},
-		{2, strings.Repeat("A", 1000), "", "", ErrNoCoupon},
+		{2, "", "", ";1:1" + opening + ";7:2:!;8:2:?;*:2" + opening, true},
+		{18, "", "", ";1:3" + early + ";7:2:;8:2:?;*:2" + early, true},
+		{4, "", "smith", ";1:3" + early + ";7:2:;8:2:?;*:2" + early, true},
+		{7, "", "jones", ";1:1" + opening + ";7:2:!;8:2:?;*:2" + opening, true},
+		{2, " codes-1 ", "", ";1:1" + opening + ";7:2:!;8:2:;*:2" + opening, true},
+		{18, "ab12-cd34", "", ";1:3" + early + ";7:2:;8:2:;*:2" + early, true},
+		{2, "AB12-CD35", "", "", false},
+		{2, "a", "", "", false},
+		{2, "AB12 CD34", "", "", false},
+		{2, strings.Repeat("A", 1000), "", "", false},
 	} {
 		var scratch [CodeMax]byte
-		terms, err := rules.For(tc.user, []byte(tc.coupon), scratch[:])
-		if err != tc.err || terms.Household != tc.household || terms.Foods != tc.foods {
-			t.Errorf("user %d with %q: %+v, %v\nwant %s %s", tc.user, tc.coupon, terms, err, tc.household, tc.foods)
+		terms, known := rules.For(tc.user, []byte(tc.coupon), scratch[:])
+		if known != tc.known || terms.Household != tc.household || terms.Foods != tc.foods {
+			t.Errorf("user %d with %q: %+v, %t\nwant %s %s", tc.user, tc.coupon, terms, known, tc.household, tc.foods)
 		}
-		if want := strings.ToUpper(strings.TrimSpace(tc.coupon)); err == nil && string(terms.Coupon) != want {
+		if want := strings.ToUpper(strings.TrimSpace(tc.coupon)); known && string(terms.Coupon) != want {
 			t.Errorf("coupon %q, want %q", terms.Coupon, want)
 		}
 	}
@@ -191,15 +199,21 @@ func TestFaults(t *testing.T) {
 		{"limit,1,x\n", `rules.csv:1: "x" pieces; want 0 to 9`},
 		{"limit,1,-1\n", `rules.csv:1: "-1" pieces; want 0 to 9`},
 		{"limit,*,1\nlimit,1,1,vip\n", "rules.csv:2: the group vip has no members and no coupons"},
-		{"window,*,everyone,10:00\n", `rules.csv:1: "10:00" is no time as 2026-11-29T10:00:00+08:00 or ` +
-			`2026-11-29T02:00:00Z`},
+		{"window,*,everyone,10:00\n", `rules.csv:1: "10:00" is no time since 1970 as ` +
+			`2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z`},
+		{"window,*,,,1969-01-01T00:00:00Z\n", `rules.csv:1: "1969-01-01T00:00:00Z" is no time since 1970 as ` +
+			`2026-11-29T10:00:00+08:00 or 2026-11-29T02:00:00Z`},
 		{"window,*,,2026-11-29T10:00:00Z,2026-11-29T10:00:00Z\n", "rules.csv:1: the window ends before it begins"},
 		{"limit,*,1\nmember,vip,nobody\n", `rules.csv:2: there is no user "nobody"`},
 		{"limit,*,1\nmember,everyone,2\n",
 			"rules.csv:2: everyone is all users; it has no members or coupons of its own"},
 		{"limit,*,1\nmember,a|b,2\n",
-			`rules.csv:2: "a|b" is no name; want 1 to 64 bytes that can be seen, without |`},
-		{"household,,2\n", `rules.csv:1: "" is no name; want 1 to 64 bytes that can be seen, without |`},
+			`rules.csv:2: "a|b" is no name; want 1 to 64 bytes that can be seen, without | ; and :`},
+		{"household, flat;1:x, 3\n",
+			`rules.csv:1: "flat;1:x" is no name; want 1 to 64 bytes that can be seen, without | ; and :`},
+		{"limit,*,1\nhousehold,a\x1fb,3\n",
+			`rules.csv:2: "a\x1fb" is no name; want 1 to 64 bytes that can be seen, without | ; and :`},
+		{"household,,2\n", `rules.csv:1: "" is no name; want 1 to 64 bytes that can be seen, without | ; and :`},
 		{"household,a,2\nhousehold,b,3\nhousehold,b,2\n", "rules.csv:3: user 2 is of the household a already"},
 		{"limit,*,1\ncoupon,f,short\n", `rules.csv:2: "short" is no coupon; want 6 to 32 of a-z, A-Z, 0-9 and -`},
 		{"limit,*,1\ncoupon,f,CODE-1\ncoupon,g,code-1\n", "rules.csv:3: the coupon stands at rules.csv:2, too"},
@@ -223,13 +237,27 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// What spreadsheets add to lines is no part of them, in any file.
+func TestSpreadsheets(t *testing.T) {
+	const bom = "\ufeff"
+	for _, text := range []string{bom + "members,vip,vip.csv\nlimit,*,1,vip\n",
+		bom + "# members\nmembers,vip,vip.csv\nlimit,*,1,vip\n", "members ,vip , vip.csv ,,\nlimit ,* ,1 ,vip \n",
+		bom + "\"members\",vip,\"vip.csv\"\r\nlimit,*,1,vip,\r\n"} {
+		set, err := parse(t, text, "vip.csv", bom+"2\n 3 \n")
+		if err != nil || fmt.Sprint(set.Groups()) != "[{vip 2 0}]" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestSlicesRefuse(t *testing.T) {
 	defer func() { context.Slices = 1 }()
 	context.Slices = 3
 	for kind, text := range map[string]string{"households": "household,a,2\n",
 		"coupons": "limit,*,1\ncoupon,f,CODE-1\n"} {
-		want := fmt.Sprintf("rules.csv:%d: %s need a sale of one slice, and this one has 3 (-slices): the users "+
-			"of a sale with slices are spread over several Redis, which cannot decide together",
+		want := fmt.Sprintf("rules.csv:%d: %s need a sale of one slice, and this one has 3: the users of a "+
+			"sale with slices are spread over several Redis, which cannot decide together; remove these lines, or "+
+			"open another sale with -slices 1",
 			strings.Count(text, "\n"), kind)
 		if _, err := parse(t, text); err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
@@ -279,9 +307,9 @@ func TestLarge(t *testing.T) {
 	var scratch [CodeMax]byte
 	code := []byte("code-99999")
 	if n := testkit.Allocations(func() {
-		terms, err := rules.For(users*7+2-7, code, scratch[:])
-		if err != nil || terms.Foods != "" || terms.Household != "home 49999" {
-			t.Fatalf("%+v, %v", terms, err)
+		terms, known := rules.For(users*7+2-7, code, scratch[:])
+		if !known || terms.Foods != "" || terms.Household != "home 49999" {
+			t.Fatalf("%+v, %t", terms, known)
 		}
 		if terms, _ = rules.For(3, nil, nil); terms.Foods != ";*::?" {
 			t.Fatalf("%+v", terms)
@@ -291,11 +319,15 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// What files say, and what clients send as a coupon, has the form that order_rules.lua reads.
 func FuzzParse(f *testing.F) {
-	f.Add(example, "2\nuser3\n")
-	f.Add("none\n", "")
-	f.Add("limit,*,1\nmembers,a,x\n", "\"2\n")
-	f.Fuzz(func(t *testing.T, text, other string) {
+	f.Add(example, "2\nuser3\n", []byte("AB12-CD34"))
+	f.Add("none\n", "", []byte{})
+	f.Add("limit,*,1\nmembers,a,x\n", "\"2\n", []byte("a|;1:9:"))
+	f.Add("limit,1,1\nhousehold,flat;1:x,3\n", "", []byte("ab12-cd34|\n"))
+	household, coupon := regexp.MustCompile(`^[^|;:\pC]*$`), regexp.MustCompile(`^(|\?|[A-Z0-9-]{6,32})$`)
+	foods := regexp.MustCompile(`^(;([0-9]+|\*):[0-9]?:(!|\?|([0-9]*-[0-9]*(,[0-9]*-[0-9]*)*)?))*$`)
+	f.Fuzz(func(t *testing.T, text, other string, code []byte) {
 		source := &Source{Files: []File{{"rules.csv", text}}}
 		for _, name := range []string{"vip.txt", "codes.txt", "homes.csv", "x"} {
 			source.Files = append(source.Files, File{name, other})
@@ -309,12 +341,63 @@ func FuzzParse(f *testing.F) {
 		}
 		rules := New(set)
 		for user := range uint32(9) {
-			terms, _ := rules.For(user, nil, nil)
-			if len(terms.Foods) > TermsMax || strings.ContainsAny(terms.Foods+terms.Household, "|\n") {
+			var scratch [CodeMax]byte
+			terms, _ := rules.For(user, code, scratch[:])
+			if len(terms.Foods) > TermsMax || !foods.MatchString(terms.Foods) ||
+				!household.MatchString(terms.Household) || !coupon.Match(terms.Coupon) {
 				t.Errorf("terms %+v", terms)
 			}
 			rules.View(user)
 		}
+	})
+}
+
+// No name of a household, no coupon in the file and no bytes that a client sends as one change what else
+// holds for an order: the limit does.
+func FuzzOrder(f *testing.F) {
+	cfg := saletest.Config(redistest.Start(f))
+	cfg.Rules = true
+	sale := saletest.Open(f, cfg, 1<<40)
+	keys := cfg.KeysOf(sale.ID(), 0)
+	f.Add("smith", "CODE-1", []byte(" code-1 "), uint8(2))
+	f.Add("flat;1:x", "CODE-1", []byte{}, uint8(1))
+	f.Add("flat;1:9:;", "CODE-1", []byte{}, uint8(3))
+	f.Add("smith", "CODE-1", []byte("CODE-1|;1:9:"), uint8(3))
+	f.Add("smith", "CODE-1", []byte("code-1\n"), uint8(1))
+	f.Add("smith", "CODE-1\x00", []byte("CODE-1\x00"), uint8(1))
+	f.Fuzz(func(t *testing.T, household, code string, sent []byte, pieces uint8) {
+		var text strings.Builder
+		lines := csv.NewWriter(&text)
+		testkit.Must(t, lines.WriteAll([][]string{{"limit", "1", "2"}, {"household", household, "2"},
+			{"coupon", "fcode", code}}))
+		set, err := Parse(&Source{Files: []File{{"rules.csv", text.String()}}}, context)
+		if err != nil {
+			return
+		}
+		count, cart := int64(pieces%3+1), saletest.CartName(2)
+		redistest.Command(t, cfg.Network, cfg.Address, nil, "DEL", keys.Order(2), keys.Used)
+		testkit.Must(t, sale.AddToCart(2, cart, 1, count))
+		var scratch [CodeMax]byte
+		terms, known := New(set).For(2, sent, scratch[:])
+		var want error
+		used := 2 // the household, and how many there are
+		switch {
+		case !known:
+			want, used = redisx.ErrNoCoupon, 0
+		case count > 2:
+			want, used = redisx.ErrTooMany, 0
+		case len(sent) > 0:
+			used += 2
+		}
+		if err := sale.PlaceOrderUnder(terms, 2, cart, nil); !errors.Is(err, want) || want == nil && err != nil {
+			t.Fatalf("%v with %+v, want %v", err, terms, want)
+		}
+		var fields int
+		redistest.Command(t, cfg.Network, cfg.Address, &fields, "HLEN", keys.Used)
+		if fields != used {
+			t.Errorf("%d fields are used, want %d", fields, used)
+		}
+		testkit.Must(t, sale.AddToCart(2, cart, 1, -count))
 	})
 }
 

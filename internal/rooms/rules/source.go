@@ -41,10 +41,9 @@ func Read(name string) (*Source, error) {
 	if err := s.add(name); err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(strings.NewReader(s.Files[0].Text))
-	r.Comment, r.FieldsPerRecord, r.TrimLeadingSpace = '#', -1, true
+	lines := newLines(s.Files[0].Text)
 	for {
-		fields, err := r.Read()
+		fields, line, err := lines.next()
 		if err != nil { // the end, or a fault that Parse tells
 			return s, nil
 		}
@@ -52,8 +51,7 @@ func Read(name string) (*Source, error) {
 		if i < 0 || !strings.HasSuffix(kinds[i].fields, "file") || len(fields) <= kinds[i].least {
 			continue
 		}
-		line, _ := r.FieldPos(0)
-		local := strings.TrimSpace(fields[kinds[i].least])
+		local := fields[kinds[i].least]
 		if !filepath.IsLocal(local) { // a fault in a file quotes its line
 			return nil, place{name, line}.fault(fmt.Errorf("%q is not in the folder of the rules", local))
 		}
@@ -101,6 +99,28 @@ func (s *Source) text(name string) (text string, there bool) {
 		}
 	}
 	return "", false
+}
+
+// lines reads the lines of a file.
+type lines struct{ *csv.Reader }
+
+func newLines(text string) lines {
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // a mark of spreadsheets
+	r.Comment, r.FieldsPerRecord, r.ReuseRecord, r.TrimLeadingSpace = '#', -1, true, true
+	return lines{r}
+}
+
+// next returns the fields of the next line without spaces around them, and its number. The fields are good
+// until the call after it. Errors: io.EOF, *csv.ParseError.
+func (l lines) next() (fields []string, number int, err error) {
+	if fields, err = l.Read(); err != nil {
+		return nil, 0, err
+	}
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	number, _ = l.FieldPos(0)
+	return fields, number, nil
 }
 
 // version is 16 hex digits of a hash over all files: servers of one sale should have the same.
