@@ -39,6 +39,29 @@ func (s *stand) pay(id ID, payment string) {
 	}
 }
 
+// Amounts are exact up to three pieces at the highest price, 10^15.
+func TestLargeAmounts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 9, 9)
+		const price = 1_000_000_000_000_000
+		items := []redisx.Item{two, other}
+		id := s.must(2, items...)
+		_, err := s.orders.Paid(id, Receipt{Payment: "p1", Amount: 3*price - 1, Items: items, Price: 3*price - 1})
+		testkit.Must(t, err)
+		_, owed, err := s.orders.Shrink(id, "ann", "why", items, []redisx.Item{one, other}, price-1)
+		s.want("shrink", fmt.Sprint(owed, err), "{p1~3 999999999999999} <nil>")
+		_, owed, err = s.orders.Cancel(id, "ann", "why")
+		s.want("cancel", fmt.Sprint(owed, err), "{p1 2000000000000000} <nil>")
+		list, err := s.orders.Refunds(0, false, "", 9)
+		testkit.Must(t, err)
+		sum := int64(0)
+		for _, r := range list {
+			sum += r.Amount
+		}
+		s.want("all", sum, int64(3*price-1))
+	})
+}
+
 // What an order has used is free again when it is released, and used again when it is paid late.
 func TestReleasedOrderGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg redisx.Config) {
