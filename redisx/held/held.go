@@ -301,8 +301,8 @@ const (
 	SettledRefund // the money is due to be given back
 )
 
-// Paid notes a payment that was made. Errors: ErrNone, also for a payment of another order; ErrChanged for
-// an order with other items; redisx.ErrSaleGone, redisx.ErrUnavailable.
+// Paid notes a payment that was made. Errors: ErrNone, also for a payment of another order, and for one of 0
+// that buys nothing; ErrChanged for an order with other items; redisx.ErrSaleGone, redisx.ErrUnavailable.
 func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	if err := checkPayment(r.Payment); err != nil {
 		return 0, err

@@ -17,6 +17,7 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit"
 )
 
@@ -108,6 +109,26 @@ func TestRead(t *testing.T) {
 				t.Errorf("%+v, %t, %v; want %+v, %t, %v", got, told, err, tc.want, tc.told, tc.err)
 			}
 		})
+	}
+}
+
+// Events that tell of no payment of an order are taken, and nobody looks for an order.
+func TestReceiveNothing(t *testing.T) {
+	count := figures.Private()
+	p := New(Config{Provider: &Stripe{}, Secrets: Secrets{true, []string{stripeSecret}}, Figures: count})
+	for _, object := range []string{
+		`"amount_total":7,"client_reference_id":"order-12"`, `"amount_total":7,"client_reference_id":"INV-2026"`,
+		`"amount_total":7,"client_reference_id":"sub-1-2"`, `"amount_total":7`,
+		`"amount_total":0,"client_reference_id":"zv2hq6ya-2"`,
+	} {
+		body := `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` + object +
+			`,"payment_status":"paid"}}}`
+		if err := p.Receive(stripe(stripeSecret, now, body), []byte(body), now); err != nil {
+			t.Errorf("%s: %v", object, err)
+		}
+	}
+	if n := figures.By(count.PaymentEvents.Values())[eventNothing]; n != 5 {
+		t.Errorf("%v events tell of nothing, want 5", n)
 	}
 }
 
