@@ -265,7 +265,8 @@ func TestPaymentsUnderFaults(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		`{"reason":"expired","state":"cancelled"}`: "400 INVALID_REASON", "": "400 EMPTY_REQUEST",
-		`{"reason":"x","state":"paid"}`: "400 INVALID_STATE", `{"reason":"x"}`: "400 MALFORMED_JSON",
+		`{"reason":" ","state":"cancelled"}`: "400 INVALID_REASON",
+		`{"reason":"x","state":"paid"}`:      "400 INVALID_STATE", `{"reason":"x"}`: "400 MALFORMED_JSON",
 		`{"reason":"x","items":[]}`:              "400 INVALID_ITEMS",
 		`{"reason":"x","state":"cancelled"}`:     "404 ORDER_NOT_FOUND",
 		`{"reason":"x","items":[{"food_id":1}]}`: "400 INVALID_ITEMS",
