@@ -106,7 +106,7 @@ var english = map[string]string{
 	"PROVIDER_UNAVAILABLE":          "The payment service does not answer. Try again in a moment.",
 	"SIGNATURE_INVALID":             "The signature is not valid.",
 	"REFUND_NOT_FOUND":              "There is no such refund.",
-	"INVALID_REASON":                "A reason has 1 to 200 visible characters.",
+	"INVALID_REASON":                "A reason has 1 to 200 visible characters; expired, for one, is taken.",
 	"INVALID_ITEMS":                 "The items must be a part of the order.",
 	"INVALID_STATE":                 "There is no such state here.",
 	"TOO_MANY_RELEASED":             "Too many of your orders were released: you cannot order again.",

@@ -125,7 +125,7 @@ var (
 	errProvider          = newFailure(502, "PROVIDER_UNAVAILABLE", "支付服务暂时不可用，请稍后再试")
 	errSignature         = newFailure(401, "SIGNATURE_INVALID", "签名无效")
 	errNoRefund          = newFailure(404, "REFUND_NOT_FOUND", "退款不存在")
-	errBadReason         = newFailure(400, "INVALID_REASON", "reason 须为1至200个可见字符")
+	errBadReason         = newFailure(400, "INVALID_REASON", "reason 须为1至200个可见字符，且不得为系统自用的原因，如 expired")
 	errBadItems          = newFailure(400, "INVALID_ITEMS", "items 须为订单的一部分，且不能为空")
 	errBadHoldState      = newFailure(400, "INVALID_STATE", "state 无效")
 	errManyReleased      = newFailure(403, "TOO_MANY_RELEASED", "已释放的订单过多，不能再下单")

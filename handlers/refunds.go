@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -93,7 +94,7 @@ func readCorrection(body []byte) (w correction, f *failure) {
 func isReason(text string) bool {
 	n := utf8.RuneCountInString(text)
 	own := []string{held.Expired, held.ByBuyer, held.Ended, held.Unknown}
-	return n > 0 && n <= reasonMax && !slices.Contains(own, text) &&
+	return strings.TrimSpace(text) != "" && n <= reasonMax && !slices.Contains(own, text) &&
 		!slices.ContainsFunc([]rune(text), func(c rune) bool { return !unicode.IsPrint(c) })
 }
 

@@ -210,6 +210,13 @@ func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
 }
 
+const idLen = 8 // characters of a sale's id
+
+// isSaleID reports whether NewID may have made an id.
+func isSaleID(id string) bool {
+	return len(id) == idLen && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
 // NewID makes the id of a sale: 8 random characters (40 bits).
 func NewID() string {
 	var b [5]byte

@@ -94,12 +94,14 @@ func AppendOrderID(dst []byte, sale string, user uint32, before int) []byte {
 	return dst
 }
 
-// ParseOrderID is the reverse of AppendOrderID. Anything that AppendOrderID would not write is refused.
+// ParseOrderID is the reverse of AppendOrderID, for the id of a sale that NewID may have made. Anything that
+// AppendOrderID would not write is refused: a provider of payments may serve other programs, with ids of
+// their own.
 func ParseOrderID(id string) (sale string, user uint32, before int, ok bool) {
 	sale, rest, _ := strings.Cut(id, "-")
 	text, number, _ := strings.Cut(rest, "-")
 	n, err := strconv.ParseUint(text, 10, 32)
-	if before, _ = strconv.Atoi(number); err != nil || before < 0 {
+	if before, _ = strconv.Atoi(number); err != nil || before < 0 || !isSaleID(sale) {
 		return "", 0, 0, false
 	}
 	return sale, uint32(n), before, string(AppendOrderID(nil, sale, uint32(n), before)) == id

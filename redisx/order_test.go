@@ -146,9 +146,10 @@ func TestParseOrderID(t *testing.T) {
 			t.Errorf("%s is %s, %d, %d, %t", id, sale, user, before, ok)
 		}
 	}
-	for _, id := range []string{"", "abcdefgh", "abcdefgh-", "a-01", "a-+1", "a-1-", "a-1-0", "a-1--1",
-		"a-1-01", "a-1-2-3",
-		"a-4294967296"} {
+	const sale = "abcdefg7"
+	for _, id := range []string{"", sale, sale + "-", sale + "-01", sale + "-+1", sale + "-1-", sale + "-1-0",
+		sale + "-1--1", sale + "-1-01", sale + "-1-2-3", sale + "-4294967296",
+		"-12", "order-12", "INV-2026", "sub-1-2", "Abcdefgh-1", "abcdefg1-1", "abcdefgé-1", "abcdefghi-1"} {
 		if _, _, _, ok := ParseOrderID(id); ok {
 			t.Errorf("%q is an order id", id)
 		}

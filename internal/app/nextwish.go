@@ -49,6 +49,9 @@ func (s *supervisor) grant(ctx context.Context, wish handlers.NextWish) (plan ha
 	if err == nil {
 		err = checkPictures(s.cfg, loaded)
 	}
+	if err == nil {
+		err = checkPrices(s.cfg, loaded)
+	}
 	if err != nil {
 		return plan, &handlers.NextFailedError{Reason: err.Error()}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flashsale/handlers"
+	"flashsale/internal/catalog"
 	"flashsale/internal/config"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
@@ -43,14 +44,27 @@ func readPayments(cfg *config.Config) (s paymentSecrets, err error) {
 	return s, err
 }
 
+// checkPrices refuses a catalogue with prices that the provider cannot charge.
+func checkPrices(cfg *config.Config, c *catalog.Catalog) error {
+	if !cfg.NeedsCurrency() {
+		return nil
+	}
+	if c.Currency() == "" {
+		return errors.New("-payment is stripe, and the catalogue names no currency")
+	}
+	for i, food := range c.Foods() {
+		if _, err := payments.ToStripe(c.Currency(), food.Price); err != nil {
+			return fmt.Errorf("-payment is stripe, and food %d costs %w", i+1, err)
+		}
+	}
+	return nil
+}
+
 // keepPayments counts what is due to be given back.
 func (s *supervisor) keepPayments(context.Context) (part, error) {
 	o := s.serving()
 	if o.Redis.Hold == 0 {
 		return part{}, nil
-	}
-	if s.cfg.NeedsCurrency() && o.catalog.Currency() == "" {
-		return part{}, errors.New("-payment is stripe, and the catalogue names no currency")
 	}
 	orders := held.New(o.Redis, o.Sale, len(o.catalog.Foods())) // its calls about refunds take any sale
 	return part{run: orders.Run, figures: func(scrape *ops.Scrape) {

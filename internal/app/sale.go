@@ -60,6 +60,9 @@ func openSale(
 	if err := makeImages(ctx, cfg, folder, o.catalog); err != nil {
 		return nil, err
 	}
+	if err := checkPrices(cfg, o.catalog); err != nil {
+		return nil, err
+	}
 	if err := o.fits(); err != nil {
 		return nil, err
 	}

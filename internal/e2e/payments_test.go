@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
@@ -69,6 +70,7 @@ type payment struct {
 	URL      string
 	Amount   int64
 	Currency string
+	Till     time.Time
 }
 
 // pay opens a payment.
@@ -135,8 +137,12 @@ func TestPayments(t *testing.T) {
 			s, _ := servePaying(t, provider.Config{Stripe: stripe})
 			ann, first := s.buyer(2, item(1, 1), item(2, 1))
 			p := s.pay(ann, first)
-			if p != (payment{"pay_1", s.provider.URL() + "/pay/pay_1", 1700, "EUR"}) {
+			if p != (payment{"pay_1", s.provider.URL() + "/pay/pay_1", 1700, "EUR", p.Till}) {
 				t.Errorf("opened %+v", p)
+			}
+			ends := map[bool]string{true: fmt.Sprint(p.Till.Unix()), false: p.Till.Format(time.RFC3339)}[stripe]
+			if expires := s.provider.Payments()[0].Expires; expires != ends {
+				t.Errorf("the payment ends at %s, and the hold at %s", expires, ends)
 			}
 			again := s.pay(ann, first) // the first one ends
 			s.awaitPayments(provider.Ended, provider.Open)
@@ -259,7 +265,8 @@ func TestPaymentsUnderFaults(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		`{"reason":"expired","state":"cancelled"}`: "400 INVALID_REASON", "": "400 EMPTY_REQUEST",
-		`{"reason":"x","state":"paid"}`: "400 INVALID_STATE", `{"reason":"x"}`: "400 MALFORMED_JSON",
+		`{"reason":" ","state":"cancelled"}`: "400 INVALID_REASON",
+		`{"reason":"x","state":"paid"}`:      "400 INVALID_STATE", `{"reason":"x"}`: "400 MALFORMED_JSON",
 		`{"reason":"x","items":[]}`:              "400 INVALID_ITEMS",
 		`{"reason":"x","state":"cancelled"}`:     "404 ORDER_NOT_FOUND",
 		`{"reason":"x","items":[{"food_id":1}]}`: "400 INVALID_ITEMS",

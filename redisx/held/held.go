@@ -312,8 +312,8 @@ const (
 	SettledUnknown // it is, and the order is not kept: only by PaidAfter
 )
 
-// Paid notes a payment that was made. Errors: ErrNone, also for a payment of another order; ErrChanged for
-// an order with other items; redisx.ErrSaleGone, redisx.ErrUnavailable.
+// Paid notes a payment that was made. Errors: ErrNone, also for a payment of another order, and for one of 0
+// that buys nothing; ErrChanged for an order with other items; redisx.ErrSaleGone, redisx.ErrUnavailable.
 func (o *Orders) Paid(id ID, r Receipt) (s Settlement, err error) {
 	if err := checkPayment(r.Payment); err != nil {
 		return 0, err

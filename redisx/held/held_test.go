@@ -39,6 +39,29 @@ func (s *stand) pay(id ID, payment string) {
 	}
 }
 
+// Amounts are exact up to three pieces at the highest price, 10^15.
+func TestLargeAmounts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := newStand(t, cfg, 9, 9)
+		const price = 1_000_000_000_000_000
+		items := []redisx.Item{two, other}
+		id := s.must(2, items...)
+		_, err := s.orders.Paid(id, Receipt{Payment: "p1", Amount: 3*price - 1, Items: items, Price: 3*price - 1})
+		testkit.Must(t, err)
+		_, owed, err := s.orders.Shrink(id, "ann", "why", items, []redisx.Item{one, other}, price-1)
+		s.want("shrink", fmt.Sprint(owed, err), "{p1~3 999999999999999} <nil>")
+		_, owed, err = s.orders.Cancel(id, "ann", "why")
+		s.want("cancel", fmt.Sprint(owed, err), "{p1 2000000000000000} <nil>")
+		list, err := s.orders.Refunds(0, false, "", 9)
+		testkit.Must(t, err)
+		sum := int64(0)
+		for _, r := range list {
+			sum += r.Amount
+		}
+		s.want("all", sum, int64(3*price-1))
+	})
+}
+
 // What an order has used is free again when it is released, and used again when it is paid late.
 func TestReleasedOrderGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg redisx.Config) {
@@ -210,6 +233,15 @@ func TestStories(t *testing.T) {
 			s.pay(id, "p1")
 			s.want("short", s.receipt(id, "p1", 9), SettledRefund)
 		}, "1:2,2:1, paying 0 p1", "2 paying, 3 refund_due (amount)", "2 1 held 3 orders 1", "p1"},
+		{"nothing is paid, in time and late", func(s *stand, id ID) {
+			items := []redisx.Item{two, other}
+			_, err := s.orders.Paid(id, Receipt{Payment: "p1", Items: items, Price: 10})
+			s.wantError("less than the price", err, ErrNone)
+			s.expire(2)
+			s.must(2, one)
+			_, err = s.orders.Paid(id, Receipt{Payment: "free", Items: items})
+			s.wantError("late", err, ErrNone)
+		}, "1:1, held 1", "2 released (expired), 1 held", "3 2 held 1 orders 1", ""},
 		{"a receipt before the payment is noted", func(s *stand, id ID) {
 			_, err := s.orders.Pay(id, time.Hour)
 			testkit.Must(s, err)
@@ -371,6 +403,7 @@ func TestRefunds(t *testing.T) {
 		for i, payment := range []string{"a", "b", "c"} {
 			id := s.must(uint32(i+2), one)
 			s.receipt(id, payment, int64(i+1)) // too little
+			s.raw(nil, "ZADD", s.keys.Refunds, fmt.Sprint(1_800_000_000_000+i), payment)
 		}
 		list := func(done bool, after string, most int) (found string) {
 			refunds, err := s.orders.Refunds(0, done, after, most)
@@ -392,10 +425,12 @@ func TestRefunds(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Must(t, s.orders.Refunded(owner, "b"))
 		s.want("done", list(true, "", 9), "3-0 b 2 amount, ")
+		s.want("behind one that is done", list(false, "b", 9), "4-0 c 3 amount, ")
+		s.want("done, behind it", list(true, "b", 9), "")
 		s.want("due", list(false, "", 9), "2-0 a 1 amount, 4-0 c 3 amount, ")
 		count, oldest, err := s.orders.Due(0)
 		s.want("count", fmt.Sprint(count, oldest.IsZero(), err), "2 false <nil>")
-		for _, unknown := range []string{"x", "2/0"} {
+		for _, unknown := range []string{"x", "2/0", "b/since"} {
 			_, err = s.orders.OwnerOf(0, unknown)
 			s.wantError("unknown", err, ErrNone)
 		}

@@ -11,7 +11,8 @@
 -- Returns 0  the order is paid
 --         1  the payment was noted before: nothing is changed
 --         2  the payment is due to be given back
---         3  there was no such order, or the payment is another order's: nothing is changed
+--         3  there was no such order, the payment is another order's, or it is of 0 and buys nothing:
+--            nothing is changed
 --         4  Redis does not hold the sale: nothing is changed
 --         5  the order is not ARGV[5]: nothing is changed
 local user, number, payment, paid, items, price = ARGV[1], tonumber(ARGV[2]), unpack(ARGV, 3)
@@ -42,6 +43,7 @@ elseif not reason then
   hold(o.items, -1)
   call('ZREM', holds, user)
 end
+if reason and paid == '0' then return NONE end
 if not reason then
   o.payment = payment
   change(o, 'paid', now, 'payment', payment, 'amount', paid)

@@ -13,6 +13,7 @@ local owner, of, amount, state, reason = noted(payment)
 if owner ~= user or of ~= number then return NONE end
 if state == 'refunded' then return DONE end
 if state ~= 'refund_due' then return NONE end
+call('HSET', payments, payment .. '/since', call('ZSCORE', refunds, payment))
 call('ZADD', refunds, -clock(), payment)
 note(payment, {user = user, number = number}, amount, 'refunded', reason)
 local o = find(user, number)

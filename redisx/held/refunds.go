@@ -28,7 +28,7 @@ var ErrNotListed = errors.New("no such payment is in the list")
 
 // Refunds lists payments of a slice that are due to be given back, the oldest first, or with done those that
 // were given back, the last one first: at most so many, from behind the payment after, "" for the begin.
-// Errors: ErrNotListed for after, redisx.ErrUnavailable.
+// Of those that are due it may be given back by now. Errors: ErrNotListed for after, redisx.ErrUnavailable.
 func (o *Orders) Refunds(slice int, done bool, after string, most int) ([]Refund, error) {
 	kind := "due"
 	if done {

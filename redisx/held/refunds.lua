@@ -2,7 +2,8 @@
 -- one first. With shared.lua in front; KEYS as there, but KEYS[1] is not used.
 --
 -- ARGV[1]  "due" or "done"
--- ARGV[2]  the payment behind which the list begins: string, "" for its begin
+-- ARGV[2]  the payment behind which the list begins: string, "" for its begin; for "due" also one that was
+--          given back meanwhile: those that are due since the same ms may come once more
 -- ARGV[3]  payments in the list at most: integer > 0
 --
 -- Returns {found, ...}: 0 if there is no payment ARGV[2] here, else 1; then for each payment its id, its
@@ -14,8 +15,14 @@ local from, to = 0, dones - 1
 if kind == 'due' then from, to = dones, -1 end
 if after ~= '' then
   local rank = call('ZRANK', refunds, after)
-  if not rank or (rank >= dones) ~= (kind == 'due') then return {0} end
-  from = rank + 1
+  local isDone = rank and rank < dones
+  if isDone and kind == 'due' then
+    from = dones + call('ZCOUNT', refunds, '(0', '(' .. call('HGET', payments, after .. '/since'))
+  elseif rank and isDone == (kind == 'done') then
+    from = rank + 1
+  else
+    return {0}
+  end
 end
 if to == -1 and kind == 'done' then return {1} end
 local last = from + most - 1

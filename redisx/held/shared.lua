@@ -9,6 +9,7 @@
 --          "released", "refund_due" or "refunded"; behind it a line with the reason
 -- KEYS[5]  payments: hash id -> "user number amount state reason", state is "open", "void", "paid",
 --          "refund_due" or "refunded", with a reason for the last two; "id~n" is a part of that payment;
+--          "id/since" -> since when one that was given back had been due, Unix ms;
 --          "user/number" -> "attempt begun": how many were begun for that order, and when the last one was,
 --          Unix ms; 0 if the next one must be another;
 --          "user/number/opened" -> how many the provider has opened for it

@@ -32,7 +32,7 @@ if o.state ~= 'paid' then
 elseif tonumber(amount) > 0 then
   due = string.format('%s~%d', o.payment, o.seq)
   local _, _, whole = noted(o.payment)
-  note(o.payment, o, whole - amount, 'paid')
+  note(o.payment, o, string.format('%d', whole - amount), 'paid') -- %s writes 14 digits of a number
   refund(due, o, amount, now, why)
   o.seq = o.seq + 1
   tell(events, user, number, o.seq, 'refund_due', 'payment', due, 'amount', amount, 'reason', why)

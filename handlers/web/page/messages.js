@@ -47,7 +47,7 @@ const texts = {
   INVALID_PAGE: "There is no such page.",
   INVALID_PASSWORD: "A password has at least 8 characters.",
   INVALID_RANGE: "There are no figures for this range.",
-  INVALID_REASON: "A reason has 1 to 200 visible characters.",
+  INVALID_REASON: "A reason has 1 to 200 visible characters; expired, for one, is taken.",
   INVALID_ROWS: "There is no such list.",
   INVALID_SALE_STATE: "There is no such state of a sale.",
   INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",

@@ -38,7 +38,7 @@ type Config struct {
 	Previous func() ([]string, error) // ids of the sales before this one
 	Provider Provider
 	Secrets  Secrets
-	Session  time.Duration // that a payment may take
+	Session  time.Duration // that a payment may take, or the provider's least
 	Currency string
 	Price    func(food int64) int64
 	Title    func(items []redisx.Item) string // what the buyer reads at the provider
@@ -60,6 +60,7 @@ type Payments struct {
 
 // New makes Payments.
 func New(cfg Config) *Payments {
+	cfg.Session = max(cfg.Session, cfg.Provider.Least()) // so that the hold lasts as long as the first payment
 	p := &Payments{cfg: cfg, opening: map[uint32]bool{}, ends: make(chan string, endQueue)}
 	p.Use(cfg.Secrets)
 	return p

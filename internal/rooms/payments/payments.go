@@ -29,6 +29,8 @@ type Session struct {
 // Provider opens and ends payments. Errors: ErrProvider, wrapped with what it answered.
 type Provider interface {
 	Open(ctx context.Context, o Order) (Session, error)
+	// Least is the shortest time in which the provider lets a payment end.
+	Least() time.Duration
 	// End ends a payment that was not made. It is no error if that one has ended, or was made: then its event
 	// tells so.
 	End(ctx context.Context, session string) error

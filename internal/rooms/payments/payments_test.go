@@ -9,11 +9,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit"
 )
 
@@ -105,6 +109,79 @@ func TestRead(t *testing.T) {
 				t.Errorf("%+v, %t, %v; want %+v, %t, %v", got, told, err, tc.want, tc.told, tc.err)
 			}
 		})
+	}
+}
+
+// Events that tell of no payment of an order are taken, and nobody looks for an order.
+func TestReceiveNothing(t *testing.T) {
+	count := figures.Private()
+	p := New(Config{Provider: &Stripe{}, Secrets: Secrets{true, []string{stripeSecret}}, Figures: count})
+	for _, object := range []string{
+		`"amount_total":7,"client_reference_id":"order-12"`, `"amount_total":7,"client_reference_id":"INV-2026"`,
+		`"amount_total":7,"client_reference_id":"sub-1-2"`, `"amount_total":7`,
+		`"amount_total":0,"client_reference_id":"zv2hq6ya-2"`,
+	} {
+		body := `{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",` + object +
+			`,"payment_status":"paid"}}}`
+		if err := p.Receive(stripe(stripeSecret, now, body), []byte(body), now); err != nil {
+			t.Errorf("%s: %v", object, err)
+		}
+	}
+	if n := figures.By(count.PaymentEvents.Values())[eventNothing]; n != 5 {
+		t.Errorf("%v events tell of nothing, want 5", n)
+	}
+}
+
+// Stripe gets amounts in its own units, and what it tells is read back; and a time that it takes.
+func TestStripeUnits(t *testing.T) {
+	var form url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		testkit.Must(t, r.ParseForm())
+		form = r.PostForm
+		io.WriteString(w, `{"id":"p1","url":"https://pay.example/p1"}`)
+	}))
+	defer server.Close()
+	for _, tc := range []struct {
+		currency string
+		amount   int64
+		till     time.Duration // of the hold, from now
+		want     string        // amount and minutes, "" if it is refused
+	}{
+		{"EUR", 701, 0, "701 31m0s"},
+		{"JPY", 501, 32 * time.Minute, "501 32m0s"},
+		{"HUF", 501, 25 * time.Hour, "501 23h59m0s"},
+		{"ISK", 501, 0, "50100 31m0s"},
+		{"UGX", 501, 0, "50100 31m0s"},
+		{"MGA", 1_000_000_000_000_000, 0, "10000000000000 31m0s"},
+		{"MGA", 501, 0, ""},
+		{"BHD", 5120, 0, "5120 31m0s"},
+		{"JOD", 5125, 0, ""},
+		{"KWD", 5124, 0, ""},
+		{"OMR", 5121, 0, ""},
+		{"TND", 5129, 0, ""},
+	} {
+		form = nil
+		_, err := (&Stripe{API: server.URL}).Open(t.Context(), Order{Amount: tc.amount, Currency: tc.currency,
+			Begun: now, Till: now.Add(tc.till)})
+		if tc.want == "" {
+			if !errors.Is(err, ErrProvider) || form != nil {
+				t.Errorf("%s %d: %v; asked %v", tc.currency, tc.amount, err, form)
+			}
+			continue
+		}
+		testkit.Must(t, err)
+		amount := form.Get("line_items[0][price_data][unit_amount]")
+		expires, _ := strconv.ParseInt(form.Get("expires_at"), 10, 64)
+		if got := fmt.Sprint(amount, " ", time.Unix(expires, 0).Sub(now)); got != tc.want {
+			t.Errorf("%s %d is %s at Stripe, want %s", tc.currency, tc.amount, got, tc.want)
+		}
+		body := fmt.Sprintf(`{"id":"evt_2","type":"checkout.session.completed","data":{"object":{"id":"cs_1",`+
+			`"client_reference_id":"s-2","amount_total":%s,"currency":"%s","payment_status":"paid"}}}`, amount,
+			strings.ToLower(tc.currency))
+		r, _, err := Secrets{true, []string{stripeSecret}}.Read(stripe(stripeSecret, now, body), []byte(body), now)
+		if err != nil || r.Amount != tc.amount {
+			t.Errorf("an event about %s %d is read as %+v, %v", tc.currency, tc.amount, r, err)
+		}
 	}
 }
 

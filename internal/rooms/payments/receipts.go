@@ -144,6 +144,7 @@ func readStripe(body []byte) (r Receipt, told bool, err error) {
 				ID            string
 				Reference     string `json:"client_reference_id"`
 				Amount        int64  `json:"amount_total"`
+				Currency      string
 				PaymentStatus string `json:"payment_status"`
 			}
 		}
@@ -157,10 +158,11 @@ func readStripe(body []byte) (r Receipt, told bool, err error) {
 		return r, false, nil
 	}
 	// The money comes later, or never; or it is for another program of the same account.
-	if o := e.Data.Object; o.PaymentStatus != "paid" || o.Reference == "" {
+	o := &e.Data.Object
+	if o.PaymentStatus != "paid" || o.Reference == "" {
 		return r, false, nil
 	}
-	r = Receipt{e.ID, e.Data.Object.Reference, e.Data.Object.ID, e.Data.Object.Amount}
+	r = Receipt{e.ID, o.Reference, o.ID, fromStripe(o.Currency, o.Amount)}
 	return r, true, r.check()
 }
 

@@ -43,7 +43,7 @@ func (p *Payments) receive(header http.Header, body []byte, now time.Time) (outc
 			return eventFailed, err
 		}
 		return eventForged, err
-	case !told:
+	case !told, r.Amount == 0: // an order that costs nothing has no payment at the provider
 		return eventNothing, nil
 	}
 	sale, user, number, ok := redisx.ParseOrderID(r.Order)

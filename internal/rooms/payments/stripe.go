@@ -33,23 +33,69 @@ type Stripe struct {
 	Return string // URL of the page to which the buyer comes back
 }
 
+// stripeUnit is how Stripe writes the amounts of a currency: that in minor units of ISO 4217 must be a
+// multiple of per, and is multiplied by times/per.
+type stripeUnit struct{ times, per int64 }
+
+// stripeUnits are the currencies whose amounts at Stripe differ from ISO 4217. Source:
+// docs.stripe.com/currencies, "Zero-decimal currencies", "Special cases" and "Three-decimal currencies".
+var stripeUnits = map[string]stripeUnit{
+	// Without decimals, and written with two.
+	"ISK": {100, 1}, "UGX": {100, 1},
+	// With two decimals, and written without.
+	"MGA": {1, 100},
+	// With three decimals, of which the last one must be 0.
+	"BHD": {10, 10}, "JOD": {10, 10}, "KWD": {10, 10}, "OMR": {10, 10}, "TND": {10, 10},
+}
+
+func stripeUnitOf(currency string) stripeUnit {
+	if unit, differs := stripeUnits[strings.ToUpper(currency)]; differs {
+		return unit
+	}
+	return stripeUnit{1, 1}
+}
+
+// ToStripe returns an amount of minor units as Stripe writes it; an error for one that Stripe cannot charge.
+func ToStripe(currency string, amount int64) (int64, error) {
+	unit := stripeUnitOf(currency)
+	if amount%unit.per != 0 {
+		return 0, fmt.Errorf("%d minor units of %s: Stripe charges only multiples of %d", amount, currency,
+			unit.per)
+	}
+	return amount / unit.per * unit.times, nil
+}
+
+// fromStripe is the reverse of ToStripe.
+func fromStripe(currency string, amount int64) int64 {
+	unit := stripeUnitOf(currency)
+	return amount * unit.per / unit.times
+}
+
 // Open opens a Checkout Session. The idempotency key is the order's attempt. Stripe takes no session that
-// ends sooner than StripeLeast from now, so that of a later attempt may outlive the hold.
+// ends sooner than StripeLeast from now, so that of a later attempt may outlive the hold; nor one that ends
+// later than StripeMost from now, so that of a long hold may end before it.
 func (s *Stripe) Open(ctx context.Context, o Order) (Session, error) {
+	amount, err := ToStripe(o.Currency, o.Amount)
+	if err != nil {
+		return Session{}, fmt.Errorf("%w: %w", ErrProvider, err)
+	}
 	expires := o.Till
-	if soonest := o.Begun.Add(StripeLeast + stripeMargin); expires.Before(soonest) {
+	if soonest := o.Begun.Add(s.Least()); expires.Before(soonest) {
 		expires = soonest
+	}
+	if latest := o.Begun.Add(StripeMost - stripeMargin); expires.After(latest) {
+		expires = latest
 	}
 	form := url.Values{
 		"mode": {"payment"}, "client_reference_id": {o.ID}, "success_url": {s.Return}, "cancel_url": {s.Return},
 		"expires_at":                                    {strconv.FormatInt(expires.Unix(), 10)},
 		"line_items[0][quantity]":                       {"1"},
 		"line_items[0][price_data][currency]":           {strings.ToLower(o.Currency)},
-		"line_items[0][price_data][unit_amount]":        {strconv.FormatInt(o.Amount, 10)},
+		"line_items[0][price_data][unit_amount]":        {strconv.FormatInt(amount, 10)},
 		"line_items[0][price_data][product_data][name]": {cmp.Or(o.Title, o.ID)},
 	}
 	var reply struct{ ID, URL string }
-	err := s.call(ctx, "/v1/checkout/sessions", o.ID+"/"+strconv.Itoa(o.Attempt), form, &reply)
+	err = s.call(ctx, "/v1/checkout/sessions", o.ID+"/"+strconv.Itoa(o.Attempt), form, &reply)
 	if err == nil {
 		err = useful(reply.ID, reply.URL)
 	}
@@ -64,6 +110,9 @@ func useful(id, page string) error {
 	}
 	return nil
 }
+
+// Least is what Stripe takes, and the margin.
+func (s *Stripe) Least() time.Duration { return StripeLeast + stripeMargin }
 
 // End expires a Checkout Session.
 func (s *Stripe) End(ctx context.Context, session string) error {
@@ -146,6 +195,9 @@ func (p *Program) Open(ctx context.Context, o Order) (Session, error) {
 	}
 	return Session{reply.ID, reply.URL}, err
 }
+
+// Least is nothing: the program gets the time and may do with it what it likes.
+func (p *Program) Least() time.Duration { return 0 }
 
 // End deletes the payment.
 func (p *Program) End(ctx context.Context, session string) error {

@@ -28,7 +28,7 @@ func (p *Provider) eventOf(of *Payment) event {
 	if p.cfg.Stripe {
 		value = map[string]any{"id": e.id, "type": "checkout.session.completed",
 			"data": map[string]any{"object": map[string]any{"id": of.ID, "client_reference_id": of.Order,
-				"amount_total": of.Amount, "payment_status": "paid"}}}
+				"amount_total": of.Amount, "currency": of.currency, "payment_status": "paid"}}}
 	}
 	body, _ := json.Marshal(value) // texts and numbers can always be written
 	e.body = string(body)

@@ -30,6 +30,8 @@ type Payment struct {
 	Amount    int64
 	Expires   string // as it was asked for
 	State     State
+
+	currency string
 }
 
 // Config of a Provider.
@@ -142,7 +144,8 @@ func (p *Provider) read(r *http.Request) (wanted *Payment, text string, err erro
 		}
 		amount, err := strconv.ParseInt(r.PostForm.Get("line_items[0][price_data][unit_amount]"), 10, 64)
 		return &Payment{Order: r.PostForm.Get("client_reference_id"), Amount: amount,
-			Expires: r.PostForm.Get("expires_at")}, r.PostForm.Encode(), err
+			Expires: r.PostForm.Get("expires_at"), currency: r.PostForm.Get("line_items[0][price_data][currency]"),
+		}, r.PostForm.Encode(), err
 	}
 	var body struct {
 		Order  string `json:"order_id"`
