@@ -54,7 +54,7 @@ func TestAddToCart(t *testing.T) {
 			raw(t, cfg, nil, "FLUSHALL")
 			stock := slices.Repeat([]int64{1000}, foods)
 			s := open(t, cfg, stock...)
-			for i := range 60 {
+			for i := range 40 {
 				seed := uint64(foods*1000 + i)
 				random := rand.New(rand.NewPCG(seed, 0))
 				user, want := uint32(i+2), cart{counts: map[int64]int64{}}
@@ -158,7 +158,7 @@ func TestCartStaysShort(t *testing.T) {
 		checkLifetime(3600)
 		raw(t, cfg, nil, "EXPIRE", key, "1000")
 		longest := 0
-		for i := range 3 * foods {
+		for i := range 2 * foods {
 			for _, count := range []int64{2, -1, 3, -1} {
 				food := int64(i%foods + 1)
 				if err := s.addToCart(1, cartName(1), food, count); err != nil && !errors.Is(err, ErrOverLimit) {
