@@ -150,8 +150,8 @@ func raw(t *testing.T, s *shop, words ...string) {
 	redistest.Command(t, s.redis.Network, s.redis.Address, nil, words...)
 }
 
-// After the next sale has begun a buyer still sees an order of the sale before, unless the user may be another
-// person now. An operator cancels a paid one, and that makes the money due; its pieces stay sold.
+// After the next sale has begun a buyer still sees an order of the sale before, unless the user may be
+// another person now. An operator cancels a paid one, and that makes the money due; its pieces stay sold.
 func TestOrdersOfAnEndedSale(t *testing.T) {
 	onHeld(t, func(t *testing.T, s *shop, orders *held.Orders) {
 		const ended = "aaaaaaaa"
@@ -172,8 +172,8 @@ func TestOrdersOfAnEndedSale(t *testing.T) {
 		const paid = `{"id":"aaaaaaaa-2-1","items":[{"food_id":1,"count":2}],"total":40,"placed_at":"@",` +
 			`"state":"paid","till":"@","payment_id":"p1"}`
 		s.looks(t, 2, "/orders/aaaaaaaa-2-1", 200, paid)
-		s.looks(t, 2, "/orders/aaaaaaaa-2", 200, `{"id":"aaaaaaaa-2","items":[{"food_id":1,"count":1}],"total":20,`+
-			`"placed_at":"@","state":"released","till":"@","reason":"buyer"}`)
+		s.looks(t, 2, "/orders/aaaaaaaa-2", 200, `{"id":"aaaaaaaa-2","items":[{"food_id":1,"count":1}],`+
+			`"total":20,"placed_at":"@","state":"released","till":"@","reason":"buyer"}`)
 		s.looks(t, 3, "/orders/aaaaaaaa-2-1", 404, noOrder)
 		s.looks(t, 2, "/orders/bbbbbbbb-2-1", 404, noOrder)
 		s.expect(t, 2, "DELETE", "/orders/aaaaaaaa-2-1", "", 404, noOrder)

@@ -138,7 +138,9 @@ func (r correctionsCalls) correct(ctx *fasthttp.RequestCtx, c Call) {
 
 // open opens the orders of this sale, or of one whose refunds are listed; leave must follow. ok is false if
 // that cannot be; the request is answered then.
-func (r correctionsCalls) open(ctx *fasthttp.RequestCtx, sale string) (of *saleOrders, leave func(), ok bool) {
+func (r correctionsCalls) open(ctx *fasthttp.RequestCtx, sale string) (
+	of *saleOrders, leave func(), ok bool,
+) {
 	who, free := actorOf(ctx), func() {}
 	if sale != r.cfg.Sale.ID() {
 		sales, err := r.sales()

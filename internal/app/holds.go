@@ -24,8 +24,9 @@ func (w *worker) serveHolds() (part, error) {
 		w.count.ReleaseDelay.Observe(late)
 	}
 	sweeps := holds.New(holds.Config{Orders: w.held, Slices: w.Redis.SliceCount(), Released: released})
-	return part{routes: handlers.Holds(w.held, w.pastOrders()), up: w.held.Up, run: func(ctx context.Context) error {
+	run := func(ctx context.Context) error {
 		background.Beside(w.held.Run, func() { _ = sweeps.Run(ctx) }) // nil
 		return nil
-	}}, nil
+	}
+	return part{routes: handlers.Holds(w.held, w.pastOrders()), up: w.held.Up, run: run}, nil
 }

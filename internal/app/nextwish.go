@@ -55,14 +55,20 @@ func (s *supervisor) grant(ctx context.Context, wish handlers.NextWish) (plan ha
 	if err != nil {
 		return plan, &handlers.NextFailedError{Reason: err.Error()}
 	}
+	exported, err := turnover.IsExported(ctx, s.store.redis, found.Sale)
+	if err != nil {
+		return plan, err
+	}
 	first := firstStock(loaded)
 	plan = handlers.NextPlan{Sale: found.Sale, Foods: len(first.Stock), Pieces: piecesOf(loaded),
-		Users: loaded.Users(), SameFoods: first.Catalog == found.Catalog, Exported: !found.Exported.IsZero()}
+		Users: loaded.Users(), SameFoods: first.Catalog == found.Catalog, Exported: exported}
 	if wish.Look {
 		return plan, nil
 	}
-	if err := s.exportBefore(ctx, found, before.catalog); err != nil {
-		return plan, err
+	if !exported {
+		if err := s.exportBefore(ctx, found, before.catalog); err != nil {
+			return plan, err
+		}
 	}
 	plan.Exported = true
 	plan.Next, _, err = turnover.OpenNext(ctx, s.store.redis, turnover.Next{By: wish.By, Before: found.Sale,
@@ -83,7 +89,7 @@ func checkPictures(cfg *config.Config, c *catalog.Catalog) error {
 	return nil
 }
 
-// exportBefore keeps the orders of the closed sale as a file in the data folder, unless they were exported.
+// exportBefore keeps the orders of the closed sale as a file in the data folder.
 func (s *supervisor) exportBefore(ctx context.Context, found *redisx.Marker, of *catalog.Catalog) error {
 	sale, leave, err := redisx.Connect(ctx, s.store.redis, found.Sale, 0)
 	if err != nil {
@@ -99,8 +105,6 @@ func (s *supervisor) exportBefore(ctx context.Context, found *redisx.Marker, of 
 		return err
 	case now.State != redisx.StateClosed:
 		return turnover.ErrNotClosed
-	case !found.Exported.IsZero():
-		return nil
 	}
 	c := &saleCommand{program: &program{stdout: io.Discard, stderr: io.Discard}, store: s.store,
 		cfg: &config.SaleCommand{Config: s.cfg, Format: "csv", Rows: "orders",

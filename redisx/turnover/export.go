@@ -30,7 +30,7 @@ type Export struct {
 	cfg  redisx.Config
 	sale string
 	name string // "" where it does not count
-	held error  // ErrHeld where orders were held when it began: they may be released
+	held holds  // when it began: they may be released
 }
 
 // Exported describes the content of an export.
@@ -45,12 +45,9 @@ type Exported struct {
 // BeginExport notes that an export begins. Errors: redisx.ErrSaleGone, or why Redis cannot be asked.
 func BeginExport(ctx context.Context, cfg redisx.Config, sale string) (*Export, error) {
 	e := &Export{cfg: cfg, sale: sale}
-	orders, until, err := stillHeldIn(ctx, cfg, sale)
-	if err != nil {
+	var err error
+	if e.held, err = readHolds(ctx, cfg, sale); err != nil {
 		return e, err
-	}
-	if orders > 0 {
-		e.held = heldError(orders, until)
 	}
 	_, err = e.note(ctx, rand.Text(), nil)
 	return e, err
@@ -59,8 +56,8 @@ func BeginExport(ctx context.Context, cfg redisx.Config, sale string) (*Export, 
 // End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces and ErrHeld (it
 // does not count), and as BeginExport.
 func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) {
-	if e.name == "" || e.held != nil {
-		return false, e.held
+	if err := e.held.error(); e.name == "" || err != nil {
+		return false, err
 	}
 	return e.note(ctx, e.name, &in)
 }
@@ -79,7 +76,8 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 	args := []string{e.sale, name, ""}
 	if in != nil {
 		args = append([]string{e.sale, name, strconv.Itoa(in.Orders), strconv.FormatInt(in.Pieces, 10),
-			strconv.FormatInt(in.Start, 10), in.Users, strconv.FormatInt(elsewhere, 10)}, numberTexts(in.Prices)...)
+			strconv.FormatInt(in.Start, 10), in.Users, strconv.FormatInt(elsewhere, 10), e.held.events},
+			numberTexts(in.Prices)...)
 	}
 	var code, sold int64
 	of := e.cfg.KeysOf(e.sale, 0)
@@ -99,4 +97,21 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 		return false, fmt.Errorf("%w: %d pieces sold, %d in the export", ErrOtherPieces, sold, in.Pieces)
 	}
 	return false, pipeline.UnknownCode("export.lua", code)
+}
+
+// IsExported reports whether an export of the sale that Redis holds counts, and no order has changed since.
+func IsExported(ctx context.Context, cfg redisx.Config, sale string) (bool, error) {
+	now, err := readHolds(ctx, cfg, sale)
+	if err != nil {
+		return false, err
+	}
+	l, err := pipeline.Dial(ctx, cfg.Home())
+	if err != nil {
+		return false, err
+	}
+	defer l.Close()
+	var at, events string
+	x := pipeline.Command(&radix.Tuple{&at, &events}, "HMGET", redisx.MarkerKey, "exported", "exported_events")
+	err = l.Do(x, cfg.Timeout)
+	return at != "" && events == now.events, err
 }

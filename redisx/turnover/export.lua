@@ -15,7 +15,8 @@
 -- ARGV[5]  pieces of all foods at the start of the sale: integer >= 0
 -- ARGV[6]  fingerprint of the users with the names in it: string
 -- ARGV[7]  pieces left in other slices: integer >= 0
--- ARGV[8+] the texts of KEYS[4]
+-- ARGV[8]  ids of the last events of orders before the export began: string
+-- ARGV[9+] the texts of KEYS[4]
 --
 -- Returns {code, name, sold}; name is the name under which this export counts
 --         0  noted: it counts
@@ -23,8 +24,8 @@
 --         2  there is no such sale, or the next one is being opened: it does not count
 --         3  the sale has sold another number of pieces: sold. It does not count
 local marker, gate, log, prices, stock = unpack(KEYS)
-local id, name, orders, pieces, start, users, elsewhere = unpack(ARGV, 1, 7)
-local FIRST_TEXT = 8
+local id, name, orders, pieces, start, users, elsewhere, events = unpack(ARGV, 1, 8)
+local FIRST_TEXT = 9
 local NOTED, NOT_CLOSED, NO_SALE, OTHER_PIECES = 0, 1, 2, 3
 local call = redis.call
 
@@ -55,5 +56,5 @@ if sold ~= tonumber(pieces) then return {OTHER_PIECES, name, sold} end
 call('DEL', prices)
 for i = FIRST_TEXT, #ARGV do call('RPUSH', prices, ARGV[i]) end
 call('HSET', marker, 'exported', string.format('%d', sale.now), 'exported_orders', orders,
-  'exported_users', users)
+  'exported_users', users, 'exported_events', events)
 return {NOTED, name, sold}

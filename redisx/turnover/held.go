@@ -6,50 +6,62 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mediocregopher/radix/v4"
+
 	"flashsale/redisx"
 	"flashsale/redisx/held"
 	"flashsale/redisx/pipeline"
 )
 
-// stillHeldIn returns how many orders of a sale are held, and when the last hold ends as it is now. In a
-// closed sale the number never grows.
-func stillHeldIn(
-	ctx context.Context, cfg redisx.Config, sale string,
-) (orders int64, until time.Time, err error) {
-	for slice := range cfg.SliceCount() {
-		n, last, err := heldInSlice(ctx, cfg, sale, slice)
-		if err != nil {
-			return 0, time.Time{}, fmt.Errorf("cannot count the held orders of sale %s: %w", sale, err)
-		}
-		if orders += n; last.After(until) {
-			until = last
-		}
-	}
-	return orders, until, nil
+// holds is what a sale knows of held orders.
+type holds struct {
+	orders int64     // that are held; in a closed sale the number never grows
+	until  time.Time // when the last hold ends as it is now
+	events string    // ids of the last events of all slices: others mean that orders have changed since
 }
 
-func heldInSlice(
-	ctx context.Context, cfg redisx.Config, sale string, slice int,
-) (orders int64, last time.Time, err error) {
+// readHolds reads the holds of a sale.
+func readHolds(ctx context.Context, cfg redisx.Config, sale string) (h holds, err error) {
+	for slice := range cfg.SliceCount() {
+		if err := h.add(ctx, cfg, sale, slice); err != nil {
+			return holds{}, fmt.Errorf("cannot count the held orders of sale %s: %w", sale, err)
+		}
+	}
+	return h, nil
+}
+
+// add adds those of a slice.
+func (h *holds) add(ctx context.Context, cfg redisx.Config, sale string, slice int) error {
 	l, err := pipeline.Dial(ctx, cfg.Slice(slice))
 	if err != nil {
-		return 0, last, err
+		return err
 	}
 	defer l.Close()
+	var orders int64
 	var due []int64 // user, Unix ms
-	holds := cfg.KeysOf(sale, slice).Holds
-	x := pipeline.Command(&orders, "ZCARD", holds).Command(&due, "ZRANGE", holds, "-1", "-1", "WITHSCORES")
+	var last []radix.StreamEntry
+	k := cfg.KeysOf(sale, slice)
+	x := pipeline.Command(&orders, "ZCARD", k.Holds).Command(&due, "ZRANGE", k.Holds, "-1", "-1", "WITHSCORES").
+		Command(&last, "XREVRANGE", k.Events, "+", "-", "COUNT", "1")
 	if err := l.Do(x, cfg.Timeout); err != nil {
-		return 0, last, err
+		return err
 	}
-	if len(due) == 2 {
-		last = time.UnixMilli(due[1]).UTC()
+	h.orders += orders
+	if len(due) == 2 && due[1] > h.until.UnixMilli() {
+		h.until = time.UnixMilli(due[1]).UTC()
 	}
-	return orders, last, nil
+	for _, entry := range last {
+		h.events += fmt.Sprintf("%d:%s ", slice, entry.ID)
+	}
+	return nil
 }
 
-func heldError(orders int64, until time.Time) error {
-	return fmt.Errorf("%w: %d, the last one until %s", ErrHeld, orders, until.Format(time.RFC3339))
+// error is why a sale with held orders may not end; nil without any.
+func (h *holds) error() error {
+	if h.orders == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d, the last one until %s", ErrHeld, h.orders, h.until.Format(time.RFC3339))
 }
 
 // releaseHeld releases the held orders of a sale that is ended by force. It closes the sale first, so that
@@ -58,8 +70,8 @@ func (n *Next) releaseHeld(ctx context.Context, cfg redisx.Config) error {
 	if !n.Force {
 		return nil
 	}
-	orders, _, err := stillHeldIn(ctx, cfg, n.Before)
-	if err != nil || orders == 0 {
+	found, err := readHolds(ctx, cfg, n.Before)
+	if err != nil || found.orders == 0 {
 		return err
 	}
 	sale, leave, err := redisx.Connect(ctx, cfg, n.Before, 0)

@@ -98,6 +98,7 @@ func lateInEndedSale(t *testing.T, cfg redisx.Config) {
 	_, _, err := orders.Cancel(held.ID{User: 3}, "", held.ByBuyer)
 	testkit.Must(t, err)
 	pay(4, "free-4", 0)
+	exportAgain(t, cfg, s, orders)
 	_, err = orders.Of(s.ID()).CancelAfter(held.ID{User: 9}, "ann", "spoilt")
 	if !errors.Is(err, held.ErrNone) {
 		t.Errorf("an unknown order: %v", err)
@@ -107,7 +108,6 @@ func lateInEndedSale(t *testing.T, cfg redisx.Config) {
 		t.Errorf("a sale that goes on: %v", err)
 	}
 	next := nextOf(s.ID())
-	next.Force = true
 	id, _, err := OpenNext(t.Context(), cfg, next)
 	testkit.Must(t, err)
 	saletest.Join(t, cfg, id, 2).Buy(t, 2, 3, 4)
@@ -145,7 +145,7 @@ func lateInEndedSale(t *testing.T, cfg redisx.Config) {
 	told, logged := lateEvents(t, cfg, s.ID())
 	for user, want := range map[string]string{
 		"2": "1 held, 2 paid, 3 refund_due twice, 4 refund_due spoilt, 5 refunded",
-		"3": "1 held, 2 released buyer, 3 refund_due closed, 4 refunded",
+		"3": "1 held, 2 released buyer, 3 refund_due cancelled, 4 refund_due closed, 5 refunded",
 		"4": "1 held, 2 paid, 3 released spoilt",
 		"5": " refund_due unknown order,  refunded",
 	} {
@@ -156,8 +156,8 @@ func lateInEndedSale(t *testing.T, cfg redisx.Config) {
 	if logged != 2 {
 		t.Errorf("%d corrections in the log, want 2", logged)
 	}
-	for user, want := range map[uint32]string{2: "refunded spoilt", 3: "refunded closed", 4: "released spoilt",
-		5: " "} {
+	for user, want := range map[uint32]string{2: "refunded spoilt", 3: "refund_due cancelled",
+		4: "released spoilt", 5: " "} {
 		order, err := orders.FindAfter(held.ID{User: user})
 		testkit.Must(t, err)
 		if got := fmt.Sprint(order.Hold.State, " ", order.Hold.Reason); got != want {
@@ -202,4 +202,35 @@ func lateEvents(t *testing.T, cfg redisx.Config, sale string) (told map[string][
 		}
 	}
 	return told, logged
+}
+
+// exportAgain closes the sale and exports it; a refund after that asks for another export.
+func exportAgain(t *testing.T, cfg redisx.Config, s saletest.Sale, orders *held.Orders) {
+	t.Helper()
+	closeSale(t, s)
+	export := func() {
+		t.Helper()
+		e, err := BeginExport(t.Context(), cfg, s.ID())
+		testkit.Must(t, err)
+		counts, err := e.End(t.Context(), Exported{Orders: 2, Pieces: 2, Start: 18, Prices: []int64{1, 2}})
+		if err != nil || !counts {
+			t.Errorf("the export counts: %v, %v", counts, err)
+		}
+		if is, err := IsExported(t.Context(), cfg, s.ID()); err != nil || !is {
+			t.Errorf("exported: %v, %v", is, err)
+		}
+	}
+	export()
+	settled, err := orders.Paid(held.ID{User: 3}, held.Receipt{Payment: "late", Amount: 9,
+		Items: []redisx.Item{{Food: 1, Count: 1}}, Price: 9})
+	if err != nil || settled != held.SettledRefund {
+		t.Errorf("a late payment: %v, %v", settled, err)
+	}
+	if is, err := IsExported(t.Context(), cfg, s.ID()); err != nil || is {
+		t.Errorf("exported before the last change: %v, %v", is, err)
+	}
+	if _, _, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); !errors.Is(err, ErrNotExported) {
+		t.Errorf("the next sale: %v, want %v", err, ErrNotExported)
+	}
+	export()
 }

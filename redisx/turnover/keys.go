@@ -3,7 +3,8 @@ package turnover
 // Every key of a turnover and of the sales that have ended, beside those in redisx/keys.go:
 //
 //	sale           hash    exporting, exported (Unix ms),               for ever    export.lua
-//	                       exported_orders, exported_users;
+//	                       exported_orders, exported_users,
+//	                       exported_events (the last ones before);
 //	                       next_id, next_catalog, next_opens_at,        until then  begin.lua, end.lua
 //	                       next_closes_at, next_delete, next_by while
 //	                       the next one is opened; previous, ledger,    for ever    end.lua

@@ -47,8 +47,9 @@ const moveMax = 500
 
 // Why the next sale is not opened. The caller adds advice.
 var (
-	ErrNotClosed    = errors.New("the sale is not closed")
-	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
+	ErrNotClosed   = errors.New("the sale is not closed")
+	ErrNotExported = errors.New("the orders of the sale have not been exported since it was closed, or " +
+		"some have changed since")
 	ErrLedgerBehind = errors.New("orders of the sale are not in the ledger yet")
 	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
 	ErrHeld         = errors.New("orders of the sale are still held")
@@ -127,7 +128,7 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 	if err != nil {
 		return err
 	}
-	held, until, err := stillHeldIn(ctx, cfg, n.Before)
+	held, err := readHolds(ctx, cfg, n.Before)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 	opens, closes := n.Times.Texts()
 	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
 		strconv.FormatBool(n.Force), strconv.FormatInt(waiting, 10), strconv.FormatBool(filling),
-		n.by(), strconv.FormatInt(held, 10)},
+		n.by(), strconv.FormatInt(held.orders, 10), held.events},
 		numberTexts(n.Stock)...)
 	x := beginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
 	if err := l.Do(x, cfg.StockTimeout()); err != nil {
@@ -161,7 +162,7 @@ func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, i
 		}
 		return fmt.Errorf("%w: %d", ErrLedgerBehind, number)
 	case stillHeld:
-		return heldError(held, until)
+		return held.error()
 	case overAlready:
 		return fmt.Errorf("%w: it is to close at %s", ErrOverAlready, n.ClosesAt.Format(time.RFC3339Nano))
 	}
