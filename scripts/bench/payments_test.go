@@ -21,9 +21,9 @@ import (
 
 const benchSecret = "whsec_YmVuY2ggc2lnbnMgdGhlc2UgZXZlbnRz"
 
-// A load ends its held orders in every way. The audit finds them as they should be, also those, of this and of
-// earlier loads, whose hold ends meanwhile, and its history is linearizable. A server that cannot serve the
-// flags is named before the load.
+// A load ends its held orders in every way. The audit finds them as they should be, with those whose holds
+// end meanwhile, and its history is linearizable. A server that cannot serve the flags is named before the
+// load.
 func TestHeldOrdersEnd(t *testing.T) {
 	requireTool(t, "redis-server")
 	redis := launch.NewRedis(testkit.Folder(t))

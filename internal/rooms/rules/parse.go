@@ -252,7 +252,7 @@ func (p *parser) group(name string) (int, error) {
 func checkName(name string) error {
 	strange := func(r rune) bool { return strings.ContainsRune("|;:", r) || !unicode.IsPrint(r) }
 	if name == "" || len(name) > NameMax || !utf8.ValidString(name) || strings.ContainsFunc(name, strange) {
-		return fmt.Errorf("%.80q is no name; want 1 to %d bytes that can be seen, without | ; and :", name,
+		return fmt.Errorf("%.80q is no name; want 1 to %d visible bytes, and no |, ; or : among them", name,
 			NameMax)
 	}
 	return nil
