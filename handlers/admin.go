@@ -23,9 +23,10 @@ const (
 	listsOwn = listsMax / 2
 )
 
-// readers counts the lists under way, by who reads them. It is safe for concurrent use. The zero value is
-// ready.
+// readers counts calls under way, such as lists, by who makes them. It is safe for concurrent use.
 type readers struct {
+	allMax, ownMax int
+
 	mu  sync.Mutex
 	own map[string]int // by actorOf
 	all int
@@ -35,7 +36,7 @@ type readers struct {
 func (l *readers) enter(who string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all >= listsMax || l.own[who] >= listsOwn {
+	if l.all >= l.allMax || l.own[who] >= l.ownMax {
 		return false
 	}
 	if l.own == nil {

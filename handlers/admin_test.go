@@ -103,7 +103,7 @@ func (s *shop) freeLists() {
 
 // One operator takes half of the places, and each gives back what it has taken.
 func TestListsAreShared(t *testing.T) {
-	l := readers{}
+	l := readers{allMax: listsMax, ownMax: listsOwn}
 	for i, who := range []string{"ann", "ann", "bob", "bob"} {
 		if !l.enter(who) {
 			t.Errorf("list %d is refused", i)

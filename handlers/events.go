@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -13,7 +12,8 @@ import (
 
 const (
 	eventsUsual = 100 // events of an answer
-	waitersMax  = 16  // calls of one caller that wait for events at once
+	waitersOwn  = 16  // calls of one caller that wait for events at once
+	waitersMax  = 128 // calls of all callers
 )
 
 // eventsCalls are the calls about what happens to orders and to the sale.
@@ -21,15 +21,14 @@ type eventsCalls struct {
 	*Server
 	reader   *events.Reader
 	webhooks *events.Webhooks
-
-	mu      sync.Mutex
-	waiting map[string]int // calls, by the name of the caller; "" has the service token
+	waiting  readers
 }
 
 // Events is the room of events; webhooks is nil where there are none.
 func Events(reader *events.Reader, webhooks *events.Webhooks) Room {
 	return func(s *Server) []Route {
-		r := &eventsCalls{Server: s, reader: reader, webhooks: webhooks, waiting: map[string]int{}}
+		r := &eventsCalls{Server: s, reader: reader, webhooks: webhooks,
+			waiting: readers{allMax: waitersMax, ownMax: waitersOwn}}
 		list := []Route{{"GET", "/events", s.viewsOrService, slow, r.list}}
 		if webhooks == nil {
 			return list
@@ -52,12 +51,12 @@ func (r *eventsCalls) list(ctx *fasthttp.RequestCtx, _ Call) {
 		return
 	}
 	if wait > 0 {
-		who, _ := r.callerOf(ctx)
-		if !r.enter(who.name) {
+		who := actorOf(ctx)
+		if !r.waiting.enter(who) {
 			reply(ctx, errTooManyRequests)
 			return
 		}
-		defer r.leave(who.name)
+		defer r.waiting.leave(who)
 	}
 	page, err := r.reader.Read(param(ctx, "after"), time.Duration(wait)*time.Second, int(limit))
 	body := struct {
@@ -68,26 +67,6 @@ func (r *eventsCalls) list(ctx *fasthttp.RequestCtx, _ Call) {
 		body.Events = append(body.Events, e.Body)
 	}
 	r.replyJSON(ctx, body, err)
-}
-
-// enter counts a call that waits, unless its caller has as many as one may have: an operator must not keep
-// others out.
-func (r *eventsCalls) enter(name string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting[name] == waitersMax {
-		return false
-	}
-	r.waiting[name]++
-	return true
-}
-
-func (r *eventsCalls) leave(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting[name]--; r.waiting[name] == 0 {
-		delete(r.waiting, name)
-	}
 }
 
 // webhook is a receiver as operators see it.

@@ -25,19 +25,19 @@ func TestEventsWait(t *testing.T) {
 		testkit.Must(t, json.Unmarshal([]byte(body), &page))
 		path := "/events?after=" + page.Next + "&wait="
 		codes := make(chan int)
-		for range waitersMax + 1 {
+		for range waitersOwn + 1 {
 			go func() {
 				status, _, _ := s.call(t, 1, "GET", path+"30", "")
 				codes <- status
 			}()
 		}
 		if status := <-codes; status != 429 {
-			t.Errorf("the first of %d calls is answered %d, want 429: one too many", waitersMax+1, status)
+			t.Errorf("the first of %d calls is answered %d, want 429: one too many", waitersOwn+1, status)
 		}
 		want := `{"events":[],"next":"` + page.Next + `"}`
 		s.expect(t, 0, "GET", path+"1", "", 200, want, "Authorization", "Bearer "+serviceToken)
 		reader.End()
-		for range waitersMax {
+		for range waitersOwn {
 			if status := <-codes; status != 200 {
 				t.Errorf("a call that has waited is answered %d", status)
 			}

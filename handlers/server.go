@@ -142,6 +142,7 @@ func New(cfg Config) *Server {
 		count = figures.Private()
 	}
 	s := &Server{cfg: cfg, figures: count, sortedMax: sortedMax, drained: make(chan struct{}),
+		lists: readers{allMax: listsMax, ownMax: listsOwn},
 		limiter: listener.NewLimiter(listener.Config{
 			TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,

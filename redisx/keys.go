@@ -33,7 +33,7 @@ import "strconv"
 //	                       the ledger yet; only where one is kept.                  event.lua
 //	                       user, number of a held one that has changed
 //	holds_<sale>   zset    user -> when the hold of the order ends;     for ever    order_held.lua,
-//	                       this and the next three only with -hold                   held/shared.lua
+//	                       this and the next three only with -hold                  held/shared.lua
 //	released_<sale>
 //	               hash    "user-number" -> an order that was           for ever    held/shared.lua,
 //	                       released; user -> how many orders the user               held/ended.lua
