@@ -12,7 +12,7 @@ import (
 
 // The receiver of the drill holds finds what a sender may not do.
 func TestReceiverJudges(t *testing.T) {
-	const otherSecret = "whsec_YW5vdGhlciBvbmU="
+	const otherSecret = "whsec_YW5vdGhlciBvbmUsIHdoaWNoIGlzIGxvbmcgZW5vdWdo"
 	tests := map[string]struct {
 		posts []string // "id order seq", and another secret
 		wrong string   // "" = nothing

@@ -614,7 +614,8 @@ export const words = {
   "{n} users": "{n} 个用户",
   "Orders are not in the ledger yet. Try again in a moment.": "仍有订单未写入账本，请稍后再试。",
   "Leave at least one piece, and take at least one out.": "至少保留一件，并至少取出一件。",
-  "A reason has 1 to 200 visible characters.": "原因须为1至200个可见字符。",
+  "A reason has 1 to 200 visible characters; expired, for one, is taken.":
+    "原因须为1至200个可见字符，且不得为系统自用的原因，如 expired。",
   "There is no such state here.": "没有这种状态。",
   "The order has changed: look at it again.": "订单已改变，请重新查看。",
   "The payment service does not answer. Try again in a moment.": "支付服务暂时不可用，请稍后再试。",
