@@ -47,17 +47,19 @@ type State struct {
 	Dead   int64     `json:"dead"`   // letters
 }
 
+// asked is what Redis knows of a receiver and a stream.
+type asked struct {
+	place  [4]string // cursor, passed, from, off
+	fields int64     // of the place
+	dead   int64
+	cut    cut
+	length int64
+	first  []radix.StreamEntry
+}
+
 // List returns all receivers, in the order of the file. What they lack of the sales before counts, too.
 // Error: pipeline.ErrUnavailable.
 func (w *Webhooks) List() (list []State, err error) {
-	type asked struct {
-		place  [4]string // cursor, passed, from, off
-		fields int64     // of the place
-		dead   int64
-		cut    cut
-		length int64
-		first  []radix.StreamEntry
-	}
 	streams, err := w.streams.known(SalesMax)
 	if err != nil {
 		return nil, err
@@ -93,30 +95,37 @@ func (w *Webhooks) List() (list []State, err error) {
 	for n, r := range w.receivers {
 		s := State{Name: r.Name, Host: r.host(), Types: append([]string{}, r.Types...)}
 		for i := range streams.list {
-			a := at(n, i)
-			if err := a.cut.parse(); err != nil {
+			if err := s.add(at(n, i)); err != nil {
 				return nil, err
-			}
-			s.Off = s.Off || a.place[3] != ""
-			s.Dead += a.dead
-			var passed int64
-			_, _ = fmt.Sscan(a.place[1], &passed) // 0 for a receiver that has got nothing yet
-			s.Behind += max(0, a.cut.Count+a.length-max(passed, a.cut.Count))
-			for _, field := range a.place {
-				if field != "" {
-					a.fields--
-				}
-			}
-			s.Behind += max(0, a.fields) // that are tried again
-			if len(a.first) > 0 {
-				if first := time.UnixMilli(int64(a.first[0].ID.Time)); s.Oldest.IsZero() || first.Before(s.Oldest) {
-					s.Oldest = first
-				}
 			}
 		}
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// add adds how the receiver does with one stream.
+func (s *State) add(a *asked) error {
+	if err := a.cut.parse(); err != nil {
+		return err
+	}
+	s.Off = s.Off || a.place[3] != ""
+	s.Dead += a.dead
+	var passed int64
+	_, _ = fmt.Sscan(a.place[1], &passed) // 0 for a receiver that has got nothing yet
+	s.Behind += max(0, a.cut.Count+a.length-max(passed, a.cut.Count))
+	for _, field := range a.place {
+		if field != "" {
+			a.fields--
+		}
+	}
+	s.Behind += max(0, a.fields) // that are tried again
+	if len(a.first) > 0 {
+		if first := time.UnixMilli(int64(a.first[0].ID.Time)); s.Oldest.IsZero() || first.Before(s.Oldest) {
+			s.Oldest = first
+		}
+	}
+	return nil
 }
 
 // find returns the receiver with the name.
