@@ -262,10 +262,13 @@ func ParseOrder(user uint32, value []byte, foods int) (Order, error) {
 		return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
 	}
 	order := Order{User: user, Items: items, Placed: timeOf(ms)}
-	if held {
-		order.Hold, err = parseHold(string(line))
+	if !held {
+		return order, nil
 	}
-	return order, err
+	if order.Hold, err = parseHold(string(line)); err != nil {
+		return Order{}, err
+	}
+	return order, nil
 }
 
 // ParseItems reads "food:count,food:count," of foods 1 to foods, with or without spaces between and behind

@@ -128,6 +128,8 @@ func TestParseOrder(t *testing.T) {
 func FuzzParseOrder(f *testing.F) {
 	f.Add([]byte("1:2,  3:1,|key"))
 	f.Add([]byte("1:2,|key\n1700000000123"))
+	f.Add([]byte("1:2,|key\n1700000000123\nheld 1 1 1700000000123 -"))
+	f.Add([]byte("1:2,|key\n1700000000123\nheld 1"))
 	f.Add([]byte("1:2,|\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\n170000000\x00"))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		order, err := ParseOrder(1, value, 9)
