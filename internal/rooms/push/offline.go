@@ -25,7 +25,8 @@ const (
 	waitingMost = 10_000 // lines of a log that wait here; then the log waits
 	postsMost   = 16     // at once
 	postEvery   = time.Second
-	postRetry   = time.Second // after a failure, then twice as long each time
+	beginAgain  = 50 * time.Millisecond // between two tries to note where to begin
+	postRetry   = time.Second           // after a failure, then twice as long each time
 	postPause   = 5 * time.Minute
 )
 
@@ -76,8 +77,14 @@ func newOffline(s *Server) (*offline, error) {
 	return &offline{Server: s, redis: s.registry.redis, hook: h, wake: make(chan struct{}, 1)}, nil
 }
 
-// run does the work whenever this server has the lease.
+// run does the work whenever this server has the lease. The hook gets what comes from the first start on,
+// also while no server has the lease yet.
 func (o *offline) run(ctx context.Context) error {
+	for {
+		if _, err := o.positions(); err == nil || !background.Pause(ctx, beginAgain) {
+			break
+		}
+	}
 	for ctx.Err() == nil {
 		if o.lease() {
 			o.hold(ctx)
