@@ -116,11 +116,17 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 		return measured, nil
 	}
 	ev := audit.Evidence{Sale: c.sale, Attempts: append(attempts, result.Attempts...), Retried: opt.Retry}
+	measured.Checks, err = c.prove(ctx, t.Servers, payer, began, ev)
+	return measured, err
+}
+
+// prove ends the held orders, if there are any, and audits the sale.
+func (c *comparison) prove(ctx context.Context, servers []string, payer *payment.Payer, began time.Time,
+	ev audit.Evidence) (checks int, err error) {
 	if payer != nil {
 		ev.Endings, _ = payer.End(ctx, began, c.sale, ev.Attempts)
 	}
-	measured.Checks, err = Prove(ctx, t.Servers, ev)
-	return measured, err
+	return Prove(ctx, servers, ev)
 }
 
 // weighCrowd opens the side's crowd and measures by how much the workers grow with each connection, bytes.
